@@ -142,9 +142,10 @@ func always(p Plan, o Outcome, roleNamespace string) []Finding {
 		if p.Fault != nil && p.Fault.Step == i {
 			continue // while something goes wrong it may try again and again
 		}
-		list = append(list, unrest(p, rest)...)
+		list = append(list, unrest(p.upTo(i), rest)...)
 		if got, want, ok := observed(rest); ok && got != want && rest.Rested && rest.Failure == "" && rest.Invalid == "" {
-			add(Observed, fmt.Sprintf("status.observedGeneration is %d at rest, while metadata.generation is %d", got, want), nil)
+			title := fmt.Sprintf("status.observedGeneration is %d at rest, while metadata.generation is %d", got, want)
+			list = append(list, Finding{Check: Observed, Title: title, Plan: p.upTo(i)})
 		}
 	}
 	return append(list, leftovers(p, o)...)

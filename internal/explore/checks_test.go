@@ -197,6 +197,9 @@ func TestFindings(t *testing.T) {
 		var got []string
 		for _, f := range always(tc.plan, tc.out, "shop-system") {
 			got = append(got, f.Check+": "+f.Title)
+			if n := len(f.Plan.Steps); n > 1 && (f.Check == Unrest || f.Check == Observed) {
+				t.Errorf("%s: seen after the first step, of %d", name, n)
+			}
 		}
 		if d := cmp.Diff(tc.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)

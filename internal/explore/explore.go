@@ -229,7 +229,6 @@ func (e *explorer) judge(ctx context.Context, p Plan, against *Plan, o Outcome) 
 		if e.known[f.key()] >= confirmations || !e.wants(f.Check) {
 			continue
 		}
-		f.Against = against
 		confirmed, err := e.confirm(ctx, f)
 		if e.known[f.key()]++; confirmed {
 			e.known[f.key()] = confirmations
@@ -250,7 +249,10 @@ func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcom
 		if err != nil {
 			return list, err
 		}
-		list = append(list, more...)
+		for _, f := range more {
+			f.Against = against
+			list = append(list, f)
+		}
 		want, _ = e.ends.of(*against) // tried just now
 	}
 	for i := range list {
@@ -302,8 +304,9 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	}
 	var list []Finding
 	if len(o.Steps) > 2 && !declines(o.Steps[2].Object) { // else it was made smaller
-		list = compared(Recovery, p, upTo(1), upTo(3), e.mask)
+		list = compared(Recovery, p.upTo(2), upTo(1), upTo(3), e.mask)
 	}
+	p = p.upTo(1) // where the rest is seen
 	begun := fresh.Steps[0]
 	if e.noteFailure(p.Steps[1].Note, p, begun) || begun.Refused != "" || failed.MatchString(phase(begun.Object)) || declines(o.Steps[1].Object) && !declines(begun.Object) {
 		return list

@@ -55,6 +55,14 @@ func (p Plan) cause() string {
 	return cause
 }
 
+// upTo is the plan that ends with step i. A fault of a later step is none of it.
+func (p Plan) upTo(i int) Plan {
+	if p.Steps = p.Steps[:i+1]; p.Fault != nil && p.Fault.Step > i {
+		p.Fault = nil
+	}
+	return p
+}
+
 // object is the name of the object that the plan is about.
 func (p Plan) object() string {
 	u := unstructured.Unstructured{Object: p.Steps[0].Object}

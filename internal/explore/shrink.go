@@ -189,7 +189,7 @@ func (f Finding) withoutStep(i int) (Finding, bool) {
 		if i < len(p.Steps)-1 || f.Check == Leftovers {
 			return f, false
 		}
-	case f.Against == nil || len(f.Against.Steps) != len(p.Steps) || i >= p.Fault.Step || i == p.Fault.As && p.Fault.Do == state.FaultStale:
+	case f.Against != nil && len(f.Against.Steps) != len(p.Steps), i >= p.Fault.Step, i == p.Fault.As && p.Fault.Do == state.FaultStale:
 		return f, false
 	default:
 		fault := *p.Fault
@@ -198,9 +198,9 @@ func (f Finding) withoutStep(i int) (Finding, bool) {
 			fault.As--
 		}
 		f.Plan.Fault = &fault
-		against := *f.Against
-		against.Steps = slices.Delete(slices.Clone(against.Steps), i, i+1)
-		f.Against = &against
+		if f.Against != nil {
+			f.Against = &Plan{Check: f.Against.Check, Steps: slices.Delete(slices.Clone(f.Against.Steps), i, i+1)}
+		}
 	}
 	f.Plan.Steps = slices.Delete(slices.Clone(p.Steps), i, i+1)
 	return f, true

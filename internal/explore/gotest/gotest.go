@@ -163,22 +163,8 @@ func (t *Test) write() (why string) {
 		if t.Check == explore.Ignored && i == 1 {
 			t.say("o.wantWrites(t, %s)", t.object(s.Object))
 		}
-		if len(t.Differences) > 0 && t.ends(i) {
-			break
-		}
 	}
 	return t.wants()
-}
-
-// ends reports whether what differs is looked at after step i.
-func (t *Test) ends(i int) bool {
-	switch t.Check {
-	case explore.History:
-		return i == 1
-	case explore.Recovery:
-		return i == 2
-	}
-	return false
 }
 
 func (t *Test) step(s explore.Step) {
