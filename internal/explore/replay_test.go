@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ type staged struct {
 	panicAt   string
 	uses      []recording.Use
 	ends      bool
+	refuses   error    // of what is applied
 	deleted   []string // where
 }
 
@@ -52,7 +54,7 @@ func (s *staged) EnsureNamespace(_ context.Context, name string) (bool, error) {
 }
 
 func (s *staged) Apply(context.Context, []*unstructured.Unstructured, kube.ApplyOptions) ([]kube.Result, error) {
-	return nil, nil
+	return nil, s.refuses
 }
 
 func (s *staged) Delete(_ context.Context, list []*unstructured.Unstructured, _ kube.DeleteOptions) ([]kube.Result, error) {
@@ -98,6 +100,8 @@ func TestReplay(t *testing.T) {
 		"forbidden in another file":          {staged{uses: []recording.Use{use}}, forbidden, long, 1, ""},
 		"another right is forbidden":         {staged{uses: []recording.Use{{Right: recording.Right{Verb: "get"}, Denied: 1, Frames: []string{"a.go:5"}}}}, forbidden, long, 0, ""},
 		"it ends":                            {staged{ends: true}, panics, long, 0, "the operator ended 3 times, last with exit status 2"},
+		"the object is refused":              {staged{refuses: errors.New("size: too small")}, panics, long, 0, "step 1 is refused: size: too small"},
+		"a step before the fault is refused": {staged{refuses: errors.New("size: too small")}, killed, long, 0, "step 1 is refused: size: too small"},
 		"it makes no such request":           {staged{}, killed, long, 0, "the trial never reached the point where the operator is killed after create pods"},
 		"the time is over":                   {staged{}, Finding{Against: &Plan{Steps: []Step{{Do: Apply, Object: map[string]any{}}}}}, time.Second, 0, "the time is over"},
 		"found, though the fault is no more": {staged{uses: []recording.Use{use}}, Finding{Check: Forbidden, Title: forbidden.Title, Plan: killed.Plan}, long, 1, ""},
