@@ -77,8 +77,11 @@ func (o *exploreOptions) replayed(f *cli.Factory, kept string) (*explore.Finding
 	return nil, clierr.Usagef(hint, "--replay: the last exploration of this project has no finding %s", o.replay)
 }
 
-// keep keeps a report for --replay.
+// keep keeps a report for --replay, unless it was cut short before it found anything.
 func keep(f *cli.Factory, kept string, r explore.Report) error {
+	if len(r.Findings) == 0 && r.Ended != explore.EndedDone && r.Ended != explore.EndedTime {
+		return nil
+	}
 	data, err := json.Marshal(r)
 	if err == nil {
 		err = f.Host.Files.WriteFile(kept, data, 0o600)
