@@ -14,6 +14,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/explore"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/localrun"
@@ -33,6 +34,7 @@ type exploreOptions struct {
 	tests         string // directory
 	keep          bool
 	kept          bool // the cluster
+	control       state.Control
 	output        string
 }
 
@@ -198,8 +200,12 @@ func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project stri
 	f.Say("starting a cluster and building the operator")
 	err = localrun.Drive(ctx, run, deps, func(ctx context.Context, d *localrun.Driver) error {
 		began.end()
-		f.Say("exploring %s for %s", cli.Count(len(what.Samples), "sample"), o.time)
-		r, err := o.explore(ctx, f, d, name, what)
+		if what.Replay != nil {
+			f.Say("trying finding %s again", o.replay)
+		} else {
+			f.Say("exploring %s for %s", cli.Count(len(what.Samples), "sample"), o.time)
+		}
+		r, err := o.explore(ctx, f, d, what)
 		report, o.kept = &r, o.keep && err == nil
 		return err
 	})
@@ -213,16 +219,12 @@ func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project stri
 }
 
 // explore explores with a running operator.
-func (o *exploreOptions) explore(ctx context.Context, f *cli.Factory, d *localrun.Driver, name string, opts explore.Options) (explore.Report, error) {
-	control, err := cluster.Control(ctx, f.Host, name)
-	if err != nil {
-		return explore.Report{}, err
-	}
+func (o *exploreOptions) explore(ctx context.Context, f *cli.Factory, d *localrun.Driver, opts explore.Options) (explore.Report, error) {
 	client, ok := d.Client().(*kube.Client)
 	if !ok {
 		return explore.Report{}, fmt.Errorf("explore on a client of type %T", d.Client())
 	}
-	rig := &explore.Rig{Cluster: client, Control: control, Operator: d, Now: f.Host.Now, Keep: o.keep, Beside: opts.Beside}
+	rig := &explore.Rig{Cluster: client, Control: o.control, Operator: d, Now: f.Host.Now, Keep: o.keep, Beside: opts.Beside}
 	return explore.Run(ctx, rig, opts)
 }
 
@@ -235,12 +237,11 @@ func (o *exploreOptions) startCluster(ctx context.Context, f *cli.Factory, name 
 	if err != nil {
 		return nil, err
 	}
-	control, err := cluster.Control(ctx, f.Host, name)
-	if err != nil {
+	if o.control, err = cluster.Control(ctx, f.Host, name); err != nil {
 		return nil, err
 	}
 	return &localrun.Cluster{
-		Name: info.Name, Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig,
+		Name: info.Name, Control: o.control, Socket: o.control.Socket, Kubeconfig: info.Kubeconfig,
 		Stop: func(ctx context.Context) error {
 			if o.kept {
 				return nil
