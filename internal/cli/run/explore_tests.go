@@ -25,7 +25,6 @@ import (
 const (
 	runtimeModule = "sigs.k8s.io/controller-runtime"
 	oldestRuntime = "v0.15.0" // with the options that tests give a manager
-	crdsDir       = "config/crd/bases"
 )
 
 // testsFor finds out, before anything is started, how tests are written in this
@@ -38,15 +37,15 @@ func (o *exploreOptions) testsFor(f *cli.Factory) (*gotest.Project, error) {
 	if err != nil || !filepath.IsLocal(dir) || dir == "." {
 		return nil, clierr.Usagef("name one such as test/explore", "--write-tests: %s is not a directory within the project", o.tests)
 	}
-	p := &gotest.Project{Dir: filepath.ToSlash(dir), CRDs: []string{crdsDir}}
+	p := &gotest.Project{Dir: filepath.ToSlash(dir)}
 	if p.Package, err = testPackage(f, p.Dir); err != nil {
 		return nil, err
 	}
 	if p.Runtime, err = runtimeVersion(f); err != nil {
 		return nil, err
 	}
-	if _, err := f.Host.Files.Lstat(f.Host.Path(crdsDir)); err != nil {
-		return nil, clierr.Failedf("move the CRDs there, or leave --write-tests out", "--write-tests: no CRDs in %s: %w", crdsDir, err)
+	if _, err := f.Host.Files.Lstat(f.Host.Path(gotest.CRDs)); err != nil {
+		return nil, clierr.Failedf("move the CRDs there, or leave --write-tests out", "--write-tests: no CRDs in %s: %w", gotest.CRDs, err)
 	}
 	main, err := mainpkg.Find(f.Host.Files, f.Host.Dir)
 	if err != nil {

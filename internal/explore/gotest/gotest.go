@@ -31,6 +31,9 @@ var (
 	findingText string
 )
 
+// CRDs is the directory of a project's CRDs, with slashes.
+const CRDs = "config/crd/bases"
+
 // wanted bounds how many differences a test looks at: the first ones say it.
 const wanted = 8
 
@@ -38,8 +41,7 @@ const wanted = 8
 type Project struct {
 	Setup   Setup
 	Runtime string                       // version of controller-runtime, such as v0.21.0
-	Dir     string                       // the tests', relative to the project, with slashes
-	CRDs    []string                     // directories, relative to the project, with slashes
+	Dir     string                       // the tests', below that of the project, with slashes
 	Package string                       // of the tests
 	Beside  []*unstructured.Unstructured // as in explore.Rig
 }
@@ -69,21 +71,14 @@ func Render(p Project, findings []explore.Finding) (files map[string][]byte, wit
 	if len(files) == 0 {
 		return files, without, nil
 	}
-	up := strings.Repeat("../", strings.Count(path.Clean(p.Dir), "/")+1)
-	if path.Clean(p.Dir) == "." {
-		up = ""
-	}
 	data := struct {
 		Project
 		Setup
-		CRDs, Keys []string
+		CRDs, Own  string
+		Keys       []string
 		Beside     []string // as literals
-		Own        string
-		Controller bool // the manager has options for its controllers
-	}{p, p.Setup, nil, explore.ItemKeys(), nil, explore.OwnNamespace, semver.Compare(p.Runtime, "v0.19.0") >= 0}
-	for _, dir := range p.CRDs {
-		data.CRDs = append(data.CRDs, up+dir)
-	}
+		Controller bool     // the manager has options for its controllers
+	}{p, p.Setup, strings.Repeat("../", strings.Count(path.Clean(p.Dir), "/")+1) + CRDs, explore.OwnNamespace, explore.ItemKeys(), nil, semver.Compare(p.Runtime, "v0.19.0") >= 0}
 	for _, u := range p.Beside {
 		u = u.DeepCopy()
 		u.SetNamespace("") // the test has its own
@@ -145,8 +140,13 @@ func (t *Test) say(line string, args ...any) { t.Body = append(t.Body, fmt.Sprin
 
 // write writes the body, or says why there is none.
 func (t *Test) write() (why string) {
-	if t.Check == explore.Forbidden {
+	switch t.Check {
+	case explore.Forbidden:
 		return "add the marker; envtest's user may do everything"
+	case explore.Versions:
+		return "write the object back in the version that the finding names; a test does not do that"
+	case explore.Invalid:
+		return "the finding has what the API refuses, which a test does not see"
 	}
 	if f := t.Plan.Fault; f != nil && f.Do == state.FaultStale && t.Plan.Steps[f.As].Do == explore.Delete {
 		return "the operator sees the past of an object that is deleted, which a test cannot name"

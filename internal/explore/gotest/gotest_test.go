@@ -107,18 +107,21 @@ func TestRender(t *testing.T) {
 		"exits":     {explore.Finding{Check: explore.Exits, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, []string{"o.apply(t, object1)"}},
 		"status":    {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: replicas[2:]}, []string{"o.apply(t, object1)", `o.want(t, object2, "status.ready", "5")`}},
 		"elsewhere": {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: []explore.Difference{{Object: "Deployment/default/s", APIVersion: "apps/v1", Path: "spec.replicas", Want: "5"}}}, []string{"o.apply(t, object1)", `o.want(t, object2, "spec.replicas", "5")`}},
+		"versions":  {explore.Finding{Check: explore.Versions, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: []explore.Difference{{Object: "Shop/s written as v1", Path: "spec.x", Want: "1"}}}, nil},
+		"invalid":   {explore.Finding{Check: explore.Invalid, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, nil},
 		"no test":   {explore.Finding{Check: explore.Forbidden, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, nil},
 		"deleted":   {explore.Finding{Check: explore.Stale, Plan: explore.Plan{Steps: []explore.Step{apply(3), gone, apply(3)}, Fault: &explore.Fault{Step: 2, As: 1, Injection: state.Injection{Do: state.FaultStale, Group: "apps", Resource: "deployments"}}}, Differences: replicas}, nil},
 		"nor here":  {explore.Finding{Check: explore.Crash, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: replicas[:1]}, nil},
 	} {
 		tc.f.ID, tc.f.Kind, tc.f.Title = "3f2a9c11", "Shop", "it ends\nbadly"
-		p := gotest.Project{Setup: setup, Runtime: "v0.21.0", Dir: "test/explore", CRDs: []string{"config/crd/bases"}, Package: "explore_test"}
+		p := gotest.Project{Setup: setup, Runtime: "v0.21.0", Dir: "test/explore", Package: "explore_test"}
 		files, without, err := gotest.Render(p, []explore.Finding{tc.f})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if tc.want == nil {
-			if len(files) != 0 || len(without) != 1 || !strings.HasPrefix(without[0], "3f2a9c11 ") {
+			why := map[string]string{"versions": "write the object back", "invalid": "what the API refuses", "no test": "add the marker", "nor here": "not written by the operator"}[name]
+			if len(files) != 0 || len(without) != 1 || !strings.HasPrefix(without[0], "3f2a9c11 ") || !strings.Contains(without[0], why) {
 				t.Errorf("%s: %d files, without %v", name, len(files), without)
 			}
 			continue
