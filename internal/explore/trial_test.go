@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,6 +108,12 @@ func TestAwaitGone(t *testing.T) {
 type furnished struct {
 	polling
 	applied []*unstructured.Unstructured
+	ensured []string
+}
+
+func (f *furnished) EnsureNamespace(_ context.Context, name string) (bool, error) {
+	f.ensured = append(f.ensured, name)
+	return true, nil
 }
 
 func (f *furnished) Apply(_ context.Context, list []*unstructured.Unstructured, _ kube.ApplyOptions) ([]kube.Result, error) {
@@ -129,8 +136,8 @@ func TestFurnish(t *testing.T) {
 		f := &furnished{}
 		r := &Rig{Cluster: f, Control: f, Operator: f, Now: func() time.Time { return f.at(0) }, Beside: []*unstructured.Unstructured{secret}}
 		tr := r.newTrial(Plan{}, namespace, limits{}, map[schema.GroupVersionKind]bool{secret.GroupVersionKind(): true, {Version: "v2", Kind: "Secret"}: true})
-		if err := tr.furnish(t.Context()); err != nil || f.applied[0].GetNamespace() != want {
-			t.Errorf("in %q: %v, %v", namespace, f.applied, err)
+		if err := tr.furnish(t.Context()); err != nil || f.applied[0].GetNamespace() != want || !slices.Contains(f.ensured, want) {
+			t.Errorf("in %q: %v, namespaces %q, %v", namespace, f.applied, f.ensured, err)
 		}
 		left, err := tr.objects(t.Context())
 		if err != nil || namespace != "" && (len(left) != 1 || left[0].GetName() != "made") {
