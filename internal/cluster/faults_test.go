@@ -13,14 +13,14 @@ import (
 )
 
 // inject injects one fault until disarm is called.
-func inject(t *testing.T, control state.Control, f state.Injection) (hits <-chan int, disarm func()) {
+func inject(t *testing.T, control state.Control, f state.Injection) (hits <-chan struct{}, disarm func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	told, ended := make(chan int, 100), make(chan struct{})
+	told, ended := make(chan struct{}, 100), make(chan struct{})
 	go func() {
 		defer close(ended)
 		// It ends with ctx, which is an error.
-		_ = control.Inject(ctx, state.Faults{Operator: operatorUser, List: []state.Injection{f}}, func(i int) { told <- i })
+		_ = control.Inject(ctx, state.Fault{Operator: operatorUser, Injection: f}, func() { told <- struct{}{} })
 	}()
 	<-told
 	return told, func() { cancel(); <-ended }
@@ -69,7 +69,7 @@ func injectsFaults(t *testing.T, info *Info, control state.Control, admin *clien
 	// The second write is refused, the others are served.
 	hits, disarm := inject(t, control, state.Injection{Do: state.FaultRefuse, Verb: "create", Resource: "configmaps", Nth: 2, Code: http.StatusConflict})
 	codes := []int{code(op, http.MethodPost, configMaps, configMap("a")), code(admin, http.MethodPost, configMaps, configMap("b")), code(op, http.MethodPost, configMaps, configMap("c")), code(op, http.MethodPost, configMaps, configMap("d"))}
-	if !slices.Equal(codes, []int{201, 201, 409, 201}) || <-hits != 0 {
+	if <-hits; !slices.Equal(codes, []int{201, 201, 409, 201}) {
 		t.Errorf("codes %v", codes)
 	}
 	disarm()
@@ -87,7 +87,7 @@ func injectsFaults(t *testing.T, info *Info, control state.Control, admin *clien
 	if err != nil || strings.Count(summary(rec), "get configmaps late refused *\n") != 1 {
 		t.Errorf("the refusal is not noted once: %v\n%s", err, summary(rec))
 	}
-	err = control.Inject(t.Context(), state.Faults{Operator: operatorUser, List: []state.Injection{{Do: state.FaultRefuse, Code: http.StatusOK}}}, func(int) {})
+	err = control.Inject(t.Context(), state.Fault{Operator: operatorUser, Injection: state.Injection{Do: state.FaultRefuse, Code: http.StatusOK}}, func() {})
 	if err == nil || !strings.Contains(err.Error(), "between 400") {
 		t.Errorf("refused with 200: %v", err)
 	}
@@ -96,7 +96,7 @@ func injectsFaults(t *testing.T, info *Info, control state.Control, admin *clien
 	before, _ := admin.get(configMaps).at("metadata.resourceVersion").(string)
 	hits, disarm = inject(t, control, state.Injection{Do: state.FaultLose, Verb: "patch", Resource: "configmaps", Name: "a", Nth: 1})
 	codes = []int{code(op, http.MethodPatch, configMaps+"/a", object{}), code(op, http.MethodPatch, configMaps+"/a", object{"data": object{"k": "1"}})}
-	if !slices.Equal(codes, []int{200, 504}) || <-hits != 0 {
+	if <-hits; !slices.Equal(codes, []int{200, 504}) {
 		t.Errorf("codes %v", codes)
 	}
 	disarm()

@@ -42,8 +42,8 @@ func (s *staged) Recording(ctx context.Context, at recording.Position, wait time
 	return rec, err
 }
 
-func (s *staged) Inject(ctx context.Context, _ state.Faults, hit func(int)) error {
-	hit(-1) // armed
+func (s *staged) Inject(ctx context.Context, _ state.Fault, hit func()) error {
+	hit() // armed
 	<-ctx.Done()
 	return nil
 }

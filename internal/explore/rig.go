@@ -41,7 +41,7 @@ type Cluster interface {
 type Control interface {
 	Record(ctx context.Context, operator, project string, began func()) error
 	Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error)
-	Inject(ctx context.Context, f state.Faults, hit func(index int)) error
+	Inject(ctx context.Context, f state.Fault, hit func()) error
 }
 
 // Operator is the operator's process.

@@ -270,17 +270,17 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 	}
 	armed, stop := context.WithCancel(ctx)
 	defer stop()
-	hits, ended := make(chan int, 100), make(chan error, 1)
+	hits, ended := make(chan struct{}, 100), make(chan error, 1)
 	go func() {
-		ended <- t.Control.Inject(armed, state.Faults{Operator: t.Operator.User(), List: []state.Injection{one}}, func(i int) {
+		ended <- t.Control.Inject(armed, state.Fault{Operator: t.Operator.User(), Injection: one}, func() {
 			select {
-			case hits <- i:
+			case hits <- struct{}{}:
 			default: // the first says it all
 			}
 		})
 	}()
 	select {
-	case <-hits:
+	case <-hits: // it is armed
 	case err := <-ended:
 		return fmt.Errorf("inject a fault: %w", err)
 	}
@@ -311,7 +311,7 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 
 // await waits until the fault has happened, or the operator has done all that it
 // does without it; for one that does not come to rest, no longer than settle does.
-func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func()) error {
+func (t *trial) await(ctx context.Context, f Fault, hits <-chan struct{}, disarm func()) error {
 	for until := t.Now().Add(t.rest); ; {
 		select {
 		case <-hits:

@@ -125,13 +125,14 @@ func TestCluster(t *testing.T) {
 	s.Samples = func(context.Context) ([]manifests.File, error) {
 		return []manifests.File{{Name: "shop.yaml", Objects: parseObjects(t, shopSample)}}, nil
 	}
-	injected, ended := make(chan state.Faults, 1), make(chan struct{}, 1)
-	s.Inject = func(ctx context.Context, f state.Faults, hit func(int)) error {
-		if f.List[0].Do == state.FaultRefuse && f.List[0].Code < http.StatusBadRequest {
+	injected, ended := make(chan state.Fault, 1), make(chan struct{}, 1)
+	s.Inject = func(ctx context.Context, f state.Fault, hit func()) error {
+		if f.Do == state.FaultRefuse && f.Code < http.StatusBadRequest {
 			return errors.New("between 400 and 511") // as the API server does
 		}
 		injected <- f
-		hit(-1)
+		hit() // armed
+		hit()
 		<-ctx.Done()
 		ended <- struct{}{}
 		return ctx.Err()
@@ -165,7 +166,7 @@ func TestCluster(t *testing.T) {
 	if code, to := r.send("/try", url.Values{"do": {"fault"}, "delay": {"20"}, "code": {"503"}, "seconds": {"600"}}); code != http.StatusSeeOther {
 		t.Errorf("fault: %d %s", code, to)
 	}
-	want := state.Faults{Operator: operator, List: []state.Injection{{Do: state.FaultRefuse, Delay: 20 * time.Millisecond, Code: 503}}}
+	want := state.Fault{Operator: operator, Injection: state.Injection{Do: state.FaultRefuse, Delay: 20 * time.Millisecond, Code: 503}}
 	if diff := cmp.Diff(want, <-injected); diff != "" {
 		t.Errorf("faults (-want +got)\n%s", diff)
 	}

@@ -11,7 +11,7 @@ import (
 // trouble is what goes wrong for the operator until it is over, or until
 // something else goes wrong in its place.
 type trouble struct {
-	inject func(ctx context.Context, f state.Faults, hit func(index int)) error
+	inject func(ctx context.Context, f state.Fault, hit func()) error
 	clock  func() time.Time
 
 	mu    sync.Mutex
@@ -56,11 +56,7 @@ func (t *trouble) set(ctx context.Context, operator string, what state.Injection
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
 	armed, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- t.inject(ctx, state.Faults{Operator: operator, List: []state.Injection{what}}, func(index int) {
-			if index < 0 {
-				close(armed)
-			}
-		})
+		ended <- t.inject(ctx, state.Fault{Operator: operator, Injection: what}, sync.OnceFunc(func() { close(armed) }))
 	}()
 	select {
 	case <-armed:

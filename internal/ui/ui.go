@@ -60,7 +60,7 @@ type Source struct {
 	Crash func(ctx context.Context) error
 	// Inject has requests of one operator go wrong until ctx ends; hit is called
 	// with -1 as soon as they do. Nil: they cannot.
-	Inject func(ctx context.Context, f state.Faults, hit func(index int)) error
+	Inject func(ctx context.Context, f state.Fault, hit func()) error
 	Now    func() time.Time // when objects changed; nil: times are left out
 	Zone   *time.Location   // of the times that pages show; nil: this machine's
 }

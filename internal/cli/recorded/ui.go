@@ -112,12 +112,12 @@ func View(f *cli.Factory, name string) (ui.Source, error) {
 		},
 		Connect: c.connect,
 		Samples: ui.SamplesIn(f.Host),
-		Inject: func(ctx context.Context, faults state.Faults, hit func(int)) error {
+		Inject: func(ctx context.Context, fault state.Fault, hit func()) error {
 			control, err := cluster.Control(ctx, f.Host, name)
 			if err != nil {
 				return err
 			}
-			return control.Inject(ctx, faults, hit)
+			return control.Inject(ctx, fault, hit)
 		},
 		Rules: func(ctx context.Context) ([]recording.Rule, error) {
 			return projectRules(ctx, f, func(string, ...any) {}) // the terminal is another's

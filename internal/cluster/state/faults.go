@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// FaultsPath answers POST of Faults with a JSON value when they are armed, and
-// one for each Hit, until the client hangs up: then they are gone.
+// FaultsPath answers POST of a Fault with a JSON value when it is armed, and one
+// more each time that it happens, until the client hangs up: then it is gone.
 const FaultsPath = "/faults"
 
-// Faults are what goes wrong between one operator and the API server.
-type Faults struct {
-	Operator string      `json:"operator"` // user
-	List     []Injection `json:"list"`
+// Fault is what goes wrong between one operator and the API server.
+type Fault struct {
+	Operator string `json:"operator"` // user
+	Injection
 }
 
 // What an Injection does.
@@ -29,7 +29,7 @@ const (
 	FaultGap    = "gap"    // watches get no events; when the fault goes they end with 410 Gone
 )
 
-// Injection is one of them. Fields that are empty match every request; with a
+// Injection is what goes wrong, and for which requests. Fields that are empty match every request; with a
 // Resource, Group and Subresource are exact. Creations have no Name: it is not in
 // their path.
 type Injection struct {
@@ -46,23 +46,17 @@ type Injection struct {
 	Revision    string        `json:"revision,omitempty"`
 }
 
-// Hit says that a fault has happened.
-type Hit struct {
-	Fault int `json:"fault"` // index in Faults.List; -1: the faults are armed
-}
-
-// Inject has the server inject faults until ctx ends. hit is called once they
-// are armed, with -1, and with the index of each fault that happens.
-func (c Control) Inject(ctx context.Context, f Faults, hit func(index int)) error {
-	return c.sendJSON(ctx, http.MethodPost, FaultsPath, "the faults", f, func(body io.Reader) error {
+// Inject has the server inject a fault until ctx ends. hit is called once it is
+// armed, and once more each time that it happens.
+func (c Control) Inject(ctx context.Context, f Fault, hit func()) error {
+	return c.sendJSON(ctx, http.MethodPost, FaultsPath, "the fault", f, func(body io.Reader) error {
 		for d := json.NewDecoder(body); ; {
-			var h Hit
-			if err := d.Decode(&h); errors.Is(err, io.EOF) {
+			if err := d.Decode(&struct{}{}); errors.Is(err, io.EOF) {
 				return nil
 			} else if err != nil {
 				return err
 			}
-			hit(h.Fault)
+			hit()
 		}
 	})
 }

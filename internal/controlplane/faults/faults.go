@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +29,7 @@ import (
 	"github.com/example/mysdk/internal/cluster/state"
 )
 
-// Injector injects the faults of one session at a time. It is safe for
+// Injector injects the fault of one session at a time. It is safe for
 // concurrent use.
 type Injector struct {
 	// Wrote reports whether a write that was served has changed something.
@@ -49,14 +48,12 @@ type watch struct {
 	end  context.CancelFunc
 }
 
-// session is one set of faults, for as long as its client stays.
+// session is one fault, for as long as its client stays.
 type session struct {
-	state.Faults
-	hits chan int
+	state.Fault
+	hits chan struct{}
 	over chan struct{} // closed at its end
-
-	mu   sync.Mutex
-	seen []int // requests that matched, by fault
+	seen atomic.Int64  // requests that matched
 }
 
 // Handle answers on the control socket.
@@ -64,38 +61,35 @@ func (i *Injector) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+state.FaultsPath, i.serve)
 }
 
-// serve takes the faults of a session and answers with a line for each that
-// strikes, until the client hangs up. The first line says that they are armed: a
-// client that went on before it would do so without them.
+// serve takes the fault of a session and answers with a line each time that it
+// strikes, until the client hangs up. The first line says that it is armed: a
+// client that went on before it would do so without it.
 func (i *Injector) serve(w http.ResponseWriter, req *http.Request) {
-	s := &session{hits: make(chan int), over: make(chan struct{})}
-	if err := json.NewDecoder(req.Body).Decode(&s.Faults); err != nil {
-		http.Error(w, "read the faults: "+err.Error(), http.StatusUnprocessableEntity)
+	s := &session{hits: make(chan struct{}), over: make(chan struct{})}
+	if err := json.NewDecoder(req.Body).Decode(&s.Fault); err != nil {
+		http.Error(w, "read the fault: "+err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
 	if s.Operator == "" {
 		http.Error(w, "name the operator's user", http.StatusUnprocessableEntity)
 		return
 	}
-	if slices.ContainsFunc(s.List, func(x state.Injection) bool {
-		return x.Do == state.FaultRefuse && (x.Code < http.StatusBadRequest || x.Code > http.StatusNetworkAuthenticationRequired)
-	}) {
+	if s.Do == state.FaultRefuse && (s.Code < http.StatusBadRequest || s.Code > http.StatusNetworkAuthenticationRequired) {
 		http.Error(w, "the code of a refusal is between 400 and 511", http.StatusUnprocessableEntity)
 		return
 	}
-	s.seen = make([]int, len(s.List))
 	i.session.Store(s)
 	i.cut(s)
 	defer func() {
 		i.session.CompareAndSwap(s, nil)
 		close(s.over)
 	}()
-	for index := -1; ; {
-		if json.NewEncoder(w).Encode(state.Hit{Fault: index}) != nil || http.NewResponseController(w).Flush() != nil {
+	for {
+		if json.NewEncoder(w).Encode(struct{}{}) != nil || http.NewResponseController(w).Flush() != nil {
 			return
 		}
 		select {
-		case index = <-s.hits:
+		case <-s.hits:
 		case <-req.Context().Done():
 			return
 		}
@@ -149,7 +143,7 @@ func (i *Injector) cut(s *session) {
 	defer i.mu.Unlock()
 	for one := range i.watches {
 		f := &fault{session: s, info: one.info}
-		if one.user == s.Operator && slices.ContainsFunc(s.List, func(x state.Injection) bool { return x.Do == state.FaultGap && f.matches(x) }) {
+		if one.user == s.Operator && s.Do == state.FaultGap && f.matches() {
 			one.end()
 		}
 	}
@@ -162,31 +156,22 @@ type fault struct {
 	info  *genericrequest.RequestInfo
 }
 
-// serve passes a request on, in the way of the first fault in the list that
-// matches it.
+// serve passes a request on, in the way of the fault if it is for it.
 func (f *fault) serve(w http.ResponseWriter, req *http.Request, next http.Handler) {
-	index := slices.IndexFunc(f.List, f.matches)
-	if index < 0 {
+	switch do := f.Do; {
+	case !f.matches():
 		next.ServeHTTP(w, req)
-		return
-	}
-	one := f.List[index]
-	switch one.Do {
-	case state.FaultHold, state.FaultLose:
-		f.afterwards(w, req, next, index)
-	case state.FaultStale:
-		f.stale(w, req, next, index)
-	case state.FaultGap:
-		f.gap(w, req, next, index)
-	case state.FaultRefuse, state.FaultDelay:
-		if !f.due(index) {
-			next.ServeHTTP(w, req)
-			return
-		}
-		f.tell(index)
-		wait(req.Context(), f.over, one.Delay)
-		if one.Do == state.FaultRefuse {
-			f.refuse(w, req, one.Code)
+	case do == state.FaultHold, do == state.FaultLose:
+		f.afterwards(w, req, next)
+	case do == state.FaultStale:
+		f.stale(w, req, next)
+	case do == state.FaultGap:
+		f.gap(w, req, next)
+	case (do == state.FaultRefuse || do == state.FaultDelay) && f.due():
+		f.tell()
+		wait(req.Context(), f.over, f.Delay)
+		if do == state.FaultRefuse {
+			f.refuse(w, req, f.Code)
 			return
 		}
 		next.ServeHTTP(w, req)
@@ -195,9 +180,9 @@ func (f *fault) serve(w http.ResponseWriter, req *http.Request, next http.Handle
 	}
 }
 
-// matches reports whether the request is one that a fault befalls.
-func (f *fault) matches(one state.Injection) bool {
-	verb := f.info.Verb
+// matches reports whether the request is one that the fault befalls.
+func (f *fault) matches() bool {
+	one, verb := f.Injection, f.info.Verb
 	switch one.Do {
 	case state.FaultStale, state.FaultGap:
 		if verb != "list" && verb != "watch" {
@@ -221,18 +206,15 @@ func (f *fault) matches(one state.Injection) bool {
 }
 
 // due counts a request that matches, and reports whether the fault is for it.
-func (f *fault) due(index int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.seen[index]++
-	nth := f.List[index].Nth
-	return nth == 0 || nth == f.seen[index]
+func (f *fault) due() bool {
+	n := f.seen.Add(1)
+	return f.Nth == 0 || int64(f.Nth) == n
 }
 
 // tell passes a hit on.
-func (f *fault) tell(index int) {
+func (f *fault) tell() {
 	select {
-	case f.hits <- index:
+	case f.hits <- struct{}{}:
 	case <-f.over:
 	}
 }
@@ -264,15 +246,15 @@ func (f *fault) refuse(w http.ResponseWriter, req *http.Request, code int) {
 }
 
 // afterwards serves a write, and then loses its answer if the fault is for it.
-func (f *fault) afterwards(w http.ResponseWriter, req *http.Request, next http.Handler, index int) {
+func (f *fault) afterwards(w http.ResponseWriter, req *http.Request, next http.Handler) {
 	kept := &buffer{header: w.Header().Clone()}
 	next.ServeHTTP(kept, req)
-	if kept.code >= http.StatusBadRequest || !f.wrote(req.Context()) || !f.due(index) {
+	if kept.code >= http.StatusBadRequest || !f.wrote(req.Context()) || !f.due() {
 		kept.send(w)
 		return
 	}
-	f.tell(index)
-	if f.List[index].Do == state.FaultLose {
+	f.tell()
+	if f.Do == state.FaultLose {
 		f.refuse(w, req, http.StatusGatewayTimeout)
 		return
 	}
@@ -316,11 +298,11 @@ func (b *buffer) send(w http.ResponseWriter) {
 
 // stale answers lists with an older state. Watches that go on from it get no
 // events: the operator lives in the past until the fault goes.
-func (f *fault) stale(w http.ResponseWriter, req *http.Request, next http.Handler, index int) {
-	f.tell(index)
+func (f *fault) stale(w http.ResponseWriter, req *http.Request, next http.Handler) {
+	f.tell()
 	query := req.URL.Query()
 	if f.info.Verb == "list" {
-		query.Set("resourceVersion", f.List[index].Revision)
+		query.Set("resourceVersion", f.Revision)
 		query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
 		query.Del("continue")
 		req.URL.RawQuery = query.Encode()
@@ -342,12 +324,12 @@ func (f *fault) stale(w http.ResponseWriter, req *http.Request, next http.Handle
 
 // gap serves a watch without events. When the fault goes, the watch ends, and
 // the client is told to list again.
-func (f *fault) gap(w http.ResponseWriter, req *http.Request, next http.Handler, index int) {
+func (f *fault) gap(w http.ResponseWriter, req *http.Request, next http.Handler) {
 	if f.info.Verb == "list" {
 		next.ServeHTTP(w, req)
 		return
 	}
-	f.tell(index)
+	f.tell()
 	select {
 	case <-req.Context().Done():
 	case <-f.over:

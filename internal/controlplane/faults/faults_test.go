@@ -28,7 +28,7 @@ func TestMatches(t *testing.T) {
 		"no list for a write": {create, state.Injection{Do: state.FaultStale, Group: "apps", Resource: "deployments"}, false},
 	}
 	for name, tc := range tests {
-		if got := (&fault{info: tc.info}).matches(tc.one); got != tc.want {
+		if got := (&fault{session: &session{Fault: state.Fault{Injection: tc.one}}, info: tc.info}).matches(); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
