@@ -40,6 +40,7 @@ type activity struct {
 	idle      []recording.Request
 	invalid   string
 	uses      []recording.Use
+	unwatched []recording.Right // for lack of which it does not watch
 }
 
 // covers reports whether what is in a namespace, or without one in "", is of the
@@ -68,17 +69,6 @@ func (a *activity) watches(of schema.GroupResource) bool {
 	return false
 }
 
-// refusedToWatch is the right that the operator lacks to watch a resource, as
-// watches has it.
-func (a *activity) refusedToWatch(of schema.GroupResource) (recording.Right, bool) {
-	for _, u := range a.uses {
-		if u.Denied > 0 && u.Allowed == 0 && (u.Verb == "watch" || u.Verb == "list") && u.Group == of.Group && (of.Resource == "" || u.Resource == of.Resource) {
-			return u.Right, true
-		}
-	}
-	return recording.Right{}, false
-}
-
 // restarted notes that another process is about to run.
 func (a *activity) restarted(now time.Time) {
 	a.since, a.last, a.watched = now, now, nil
@@ -86,7 +76,7 @@ func (a *activity) restarted(now time.Time) {
 
 // take takes what was recorded since the last time.
 func (a *activity) take(rec recording.Recording, kinds map[schema.GroupVersionKind]bool) {
-	a.calls, a.uses = rec.Reconciles, rec.Uses
+	a.calls, a.uses, a.unwatched = rec.Reconciles, rec.Uses, rec.Unwatched()
 	for _, q := range rec.Requests {
 		a.after = q.Seq
 		if q.Group == "authentication.k8s.io" || q.Group == "authorization.k8s.io" {

@@ -101,33 +101,6 @@ func TestActivity(t *testing.T) {
 }
 
 // TestActivityOfCluster: for a kind without namespaces what is no other trial's counts.
-// TestRefusedToWatch: why an operator watches nothing.
-func TestRefusedToWatch(t *testing.T) {
-	use := func(verb, group, resource string, allowed, denied int) recording.Use {
-		return recording.Use{Right: recording.Right{Verb: verb, Group: group, Resource: resource}, Allowed: allowed, Denied: denied}
-	}
-	of := schema.GroupResource{Group: "g"}
-	for name, tc := range map[string]struct {
-		uses []recording.Use
-		want string
-	}{
-		"refused":           {[]recording.Use{use("list", "g", "shops", 0, 2)}, "list shops.g"},
-		"refused at first":  {[]recording.Use{use("list", "g", "shops", 1, 2)}, ""},
-		"of another group":  {[]recording.Use{use("list", "", "pods", 0, 2)}, ""},
-		"of another right":  {[]recording.Use{use("update", "g", "shops", 0, 2)}, ""},
-		"it never asked to": {nil, ""},
-	} {
-		a := activity{uses: tc.uses}
-		got := ""
-		if right, ok := a.refusedToWatch(of); ok {
-			got = right.String()
-		}
-		if got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
-		}
-	}
-}
-
 func TestActivityOfCluster(t *testing.T) {
 	a := activity{operator: "op"}
 	write := recording.Request{User: "op", Verb: "patch", Resource: "configmaps", Kind: "ConfigMap", Namespace: "default", Name: "c", Code: 200, Changes: []recording.Change{{Path: "data"}}}

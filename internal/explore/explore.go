@@ -210,13 +210,23 @@ func (e *explorer) prepare(ctx context.Context, p Plan) (*trial, error) {
 	if e.clusterScoped(p) {
 		namespace = ""
 	}
-	return e.newTrial(p, namespace, e.limits, e.kinds), nil
+	t := e.newTrial(p, namespace, e.limits, e.kinds)
+	t.resource = e.sampleOf(p).plural()
+	return t, nil
 }
 
 // clusterScoped reports whether a plan is about a kind that has no namespaces.
-func (e *explorer) clusterScoped(p Plan) bool {
+func (e *explorer) clusterScoped(p Plan) bool { return e.sampleOf(p).clusterScoped() }
+
+// sampleOf is a sample of the kind that a plan is about, if there is one.
+func (e *explorer) sampleOf(p Plan) Sample {
 	gk := p.Steps[0].in("").GroupVersionKind().GroupKind()
-	return slices.ContainsFunc(e.Samples, func(s Sample) bool { return s.Object.GroupVersionKind().GroupKind() == gk && s.clusterScoped() })
+	for _, s := range e.Samples {
+		if s.Object.GroupVersionKind().GroupKind() == gk {
+			return s
+		}
+	}
+	return Sample{CRD: &unstructured.Unstructured{}}
 }
 
 // judge finds what is wrong with an outcome, and confirms it.

@@ -25,6 +25,8 @@ type staged struct {
 	ends      bool
 	refuses   error    // of what is applied
 	deleted   []string // where
+	watches   []string // resources, from its start on
+	starts    int
 }
 
 func (s *staged) Record(ctx context.Context, _, _ string, began func()) error {
@@ -36,6 +38,9 @@ func (s *staged) Record(ctx context.Context, _, _ string, began func()) error {
 func (s *staged) Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
 	rec, err := s.polling.Recording(ctx, at, wait)
 	rec.Uses = s.uses
+	for _, resource := range s.watches {
+		rec.Requests = append(rec.Requests, recording.Request{Time: s.at(s.now), User: "op", Verb: "watch", Group: "example.com", Resource: resource, Code: 200})
+	}
 	if s.panicAt != "" {
 		rec.Reconciles[0].Namespace, rec.Reconciles[0].Error = s.namespace, recording.Panic+s.panicAt
 	}
@@ -66,7 +71,12 @@ func (s *staged) List(context.Context, schema.GroupVersionKind, kube.ListOptions
 	return nil, nil
 }
 
-func (s *staged) Start(context.Context) error { return nil }
+func (s *staged) Start(context.Context) error {
+	s.starts++
+	return nil
+}
+
+func (s *staged) Kill() {}
 
 func (s *staged) Ended() (string, bool) { return "exit status 2", s.ends }
 
@@ -75,7 +85,7 @@ func (s *staged) replayOf(t *testing.T, f Finding, limit time.Duration) (Report,
 	t.Helper()
 	s.every, s.until = time.Hour, time.Hour
 	f.ID, f.Plan.Steps = "1", []Step{{Do: Apply, Object: map[string]any{"kind": "Shop"}}}
-	r := &Rig{Cluster: s, Control: s, Operator: s, Now: func() time.Time { return s.at(s.now) }, Keep: true, started: true}
+	r := &Rig{Cluster: s, Control: s, Operator: s, Now: func() time.Time { return s.at(s.now) }, Keep: true, watched: map[schema.GroupResource]bool{{}: true}}
 	return Run(t.Context(), r, Options{Time: limit, Replay: &f})
 }
 
@@ -120,5 +130,31 @@ func TestReplay_Keep(t *testing.T) {
 	_, err := s.replayOf(t, Finding{Check: History, Against: &undisturbed}, 100*365*24*time.Hour)
 	if slices.Sort(s.deleted); err != nil || !slices.Equal(slices.Compact(s.deleted), []string{trialPrefix + "0001", trialPrefix + "0002"}) || s.namespace != trialPrefix+"0003" {
 		t.Errorf("deleted in %v, kept in %s, %v", s.deleted, s.namespace, err)
+	}
+}
+
+// TestReady: the operator is started until a trial has seen that it watches the kind.
+func TestReady(t *testing.T) {
+	s := &staged{watches: []string{"shops", "carts"}, uses: []recording.Use{{Right: recording.Right{Verb: "list", Group: "example.com", Resource: "orders"}, Denied: 1}}}
+	s.every, s.until = time.Hour, time.Hour
+	r := &Rig{Cluster: s, Control: s, Operator: s, Now: func() time.Time { return s.at(s.now) }}
+	for _, tc := range []struct {
+		resource, err string
+		starts        int
+	}{
+		{"shops", "", 1},
+		{"shops", "", 1},
+		{"carts", "", 1},
+		{"orders", "the operator does not watch it, not within 1m0s of its start: its roles do not let it list orders.example.com", 2},
+		{"items", "the operator does not watch it, not within 1m0s of its start", 3},
+		{"shops", "", 3},
+	} {
+		plan := Plan{Steps: []Step{{Do: Apply, Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Shop"}}}}
+		tr := r.newTrial(plan, "ns", limits{quiet: quiet, rest: restless}, map[schema.GroupVersionKind]bool{})
+		tr.resource = tc.resource
+		err := tr.ready(t.Context())
+		if s.starts != tc.starts || (err == nil) != (tc.err == "") || err != nil && (err.Error() != tc.err || !errors.Is(err, errUnwatched)) {
+			t.Errorf("%s: %d starts, %v", tc.resource, s.starts, err)
+		}
 	}
 }

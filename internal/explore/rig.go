@@ -24,7 +24,7 @@ type Rig struct {
 	// a trial's first step, and do not count.
 	Beside []*unstructured.Unstructured
 
-	started bool // a trial has seen the operator start
+	watched map[schema.GroupResource]bool // by the operator; nil: no trial has seen it start
 }
 
 // Cluster is what trials need of *kube.Client.

@@ -27,6 +27,11 @@ func (s Sample) clusterScoped() bool {
 	return scope == "Cluster"
 }
 
+func (s Sample) plural() string {
+	plural, _, _ := unstructured.NestedString(s.CRD.Object, "spec", "names", "plural")
+	return plural
+}
+
 // Minimal is an object of a CRD's kind with what its schema asks for at least, as
 // far as that can be known.
 func Minimal(crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -196,8 +201,7 @@ func (s Sample) staleOf(list []mutation) []idea {
 func (s Sample) blind(do string, restart bool, steps ...Step) idea {
 	against := Plan{Steps: steps}
 	group := s.Object.GroupVersionKind().Group
-	plural, _, _ := unstructured.NestedString(s.CRD.Object, "spec", "names", "plural")
 	return idea{plan: Plan{Check: Stale, Steps: steps, Fault: &Fault{
-		Step: 1, Injection: state.Injection{Do: do, Group: group, Resource: plural}, Restart: restart,
+		Step: 1, Injection: state.Injection{Do: do, Group: group, Resource: s.plural()}, Restart: restart,
 	}}, against: &against, rank: usual}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,7 @@ type trial struct {
 	*Rig
 	limits
 	plan      Plan
+	resource  string                           // of the plan's kind; empty: not known
 	namespace string                           // its own; empty where the plan's kind has none, and the whole cluster counts
 	since     time.Time                        // in the whole cluster: what was made before is not the trial's
 	crowded   bool                             // others run beside it
@@ -123,37 +125,43 @@ func (t *trial) run(ctx context.Context) (Outcome, error) {
 	return t.out, t.clear(ctx)
 }
 
-// errUnwatched reports that the operator watches no kind of a plan's group, so
-// that there is nothing to see.
+// errUnwatched reports that the operator does not watch a plan's kind, so that there is
+// nothing to see.
 var errUnwatched = fmt.Errorf("the operator does not watch it, not within %s of its start", startTimeout)
 
 // ready has the operator running and watching before the first step: one that
 // still starts would let the first object come and go unseen.
 func (t *trial) ready(ctx context.Context) error {
-	if how, ended := t.Operator.Ended(); !ended && t.started {
+	own, started := t.own(), t.watched != nil
+	if how, ended := t.Operator.Ended(); !ended && t.watched[own] {
 		return nil
 	} else if t.crowded {
 		return errAlone
 	} else if !ended {
 		t.Operator.Kill() // its watches began before anybody took notes
-	} else if !t.started {
+	} else if !started {
 		t.out.Exits = append(t.out.Exits, how)
 	}
-	if err := t.start(ctx, t.own()); err != nil {
+	if err := t.start(ctx, own); err != nil {
 		return err
 	}
-	if t.out.down() && !t.started {
+	if t.out.down() && !started {
 		return clierr.Failedf("correct the operator; 'mysdk run local' shows all that it writes", "the operator does not start: it ends with %s", t.out.Exits[0])
 	}
-	if !t.started && !t.log.watches(t.own()) {
-		if right, ok := t.log.refusedToWatch(t.own()); ok {
-			return fmt.Errorf("%w: its roles do not let it %s", errUnwatched, right)
+	if !t.watched[own] && !t.log.watches(own) {
+		for _, right := range t.log.unwatched {
+			if right.Group == own.Group && (own.Resource == "" || right.Resource == own.Resource) {
+				return fmt.Errorf("%w: its roles do not let it %s", errUnwatched, right)
+			}
 		}
 		return errUnwatched
 	}
-	t.started = true
 	_, err := t.settle(ctx)
-	t.log.takeWrites()
+	if t.log.takeWrites(); !started {
+		t.watched = map[schema.GroupResource]bool{}
+	}
+	maps.Copy(t.watched, t.log.watched)
+	t.watched[own] = true
 	return err
 }
 
@@ -347,7 +355,7 @@ func (t *trial) heal(ctx context.Context, disarm func()) error {
 	return t.awaitUntil(ctx, healSoon, func() bool { return !fails() })
 }
 
-// start starts the operator, and returns when it watches something of a group.
+// start starts the operator, and returns when it watches a resource.
 func (t *trial) start(ctx context.Context, of schema.GroupResource) error {
 	if err := t.restart(ctx); err != nil {
 		return err
@@ -355,9 +363,9 @@ func (t *trial) start(ctx context.Context, of schema.GroupResource) error {
 	return t.awaitWatch(ctx, of, startTimeout)
 }
 
-// own is the group of what the plan is about.
+// own is what the plan is about.
 func (t *trial) own() schema.GroupResource {
-	return schema.GroupResource{Group: t.plan.Steps[0].in("").GroupVersionKind().Group}
+	return schema.GroupResource{Group: t.plan.Steps[0].in("").GroupVersionKind().Group, Resource: t.resource}
 }
 
 // restart starts an operator that has ended again. What it had locked is
