@@ -51,7 +51,7 @@ deleted, over and over: undisturbed, with the operator killed after each of its
 writes, with answers of the API lost or refused, and with an operator that sees
 old data or misses events. The final state is compared with that of an
 undisturbed run. A finding is reported only if it occurs three times out of
-three.
+three. If there was no time to confirm it, the report says so.
 
 Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 
