@@ -70,6 +70,9 @@ func recordsRequests(t *testing.T, c *hosted) {
 	}
 	op.post(secrets, object{"metadata": object{"name": "s"}, "stringData": object{"password": "hunter2"}})
 	op.do(http.MethodPatch, secrets+"/s", object{"stringData": object{"password": "hunter3"}})
+	for range 2 { // the second time there is none
+		op.del(secrets + "?fieldSelector=metadata.name%3Ds")
+	}
 	if _, code, _ := op.try(http.MethodPost, configMaps, object{"metadata": object{"name": "a"}}); code != http.StatusConflict {
 		t.Errorf("a second ConfigMap a: %d", code)
 	}
@@ -138,6 +141,8 @@ func checkRecording(t *testing.T, rec recording.Recording) {
 		"get configmaps a",
 		"create Secret s created *\n",
 		"patch Secret s changed * data.password\n",
+		"deletecollection Secret  deleted *\n",
+		"deletecollection Secret  unchanged *\n",
 		"create ConfigMap a refused *\n",
 		"patch ConfigMap a changed metadata.ownerReferences of Shop/x\n",
 		"delete ConfigMap a deleted of Shop/x\n",
