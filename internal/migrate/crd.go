@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -53,6 +54,18 @@ func crdMarkers(c *crd, version, have string) []string {
 	if v.Name == version && v.Storage && len(c.Spec.Versions) > 1 {
 		add("+kubebuilder:storageversion", "+kubebuilder:storageversion")
 	}
+	if v.Name == version && !v.Served {
+		add("+kubebuilder:unservedversion", "+kubebuilder:unservedversion")
+	}
+	metadata := func(marker string, values map[string]string) {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if !hasAnyPrefix(name, "controller-gen.", "controller-tools.", "kubectl.") { // of tools
+				add(fmt.Sprintf("%s%q", marker, name+"="+values[name]), marker)
+			}
+		}
+	}
+	metadata("+kubebuilder:metadata:labels=", c.Labels)
+	metadata("+kubebuilder:metadata:annotations=", c.Annotations)
 	if r := resourceMarker(c.Spec); r != "" {
 		add(r, "+kubebuilder:resource:")
 	}

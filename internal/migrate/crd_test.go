@@ -139,14 +139,15 @@ func TestCRDMarkers(t *testing.T) {
 		"status":                {"version: v1\nsubresources: {status: {}}\n", "v1", "", []string{k + "subresource:status"}},
 		"scale":                 {"version: v1\nsubresources: {scale: {specReplicasPath: .spec.n, statusReplicasPath: .status.n}}\n", "v1", "", []string{k + "subresource:scale:specpath=.spec.n,statuspath=.status.n"}},
 		"scale with a selector": {"version: v1\nsubresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b, labelSelectorPath: .c}}\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b,selectorpath=.c"}},
-		"of the version":        {"versions: [{name: v2, subresources: {status: {}}}, {name: v1, subresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b}}}]\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
+		"of the version":        {"versions: [{name: v2, served: true, subresources: {status: {}}}, {name: v1, served: true, subresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b}}}]\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
 		"a version that is new": {"versions: [{name: v2, subresources: {status: {}}, storage: true}]\n", "v3", "", []string{k + "subresource:status"}},
-		"of another version":    {"versions: [{name: v2, subresources: {status: {}}, storage: true}, {name: v1}]\n", "v1", "", nil},
-		"what is stored":        {"versions: [{name: v1}, {name: v2, storage: true}]\n", "v2", "", []string{k + "storageversion"}},
-		"the only one":          {"versions: [{name: v2, storage: true}]\n", "v2", "", nil},
+		"of another version":    {"versions: [{name: v2, served: true, subresources: {status: {}}, storage: true}, {name: v1, served: true}]\n", "v1", "", nil},
+		"what is stored":        {"versions: [{name: v1, served: true}, {name: v2, served: true, storage: true}]\n", "v2", "", []string{k + "storageversion"}},
+		"the only one":          {"versions: [{name: v2, served: true, storage: true}]\n", "v2", "", nil},
+		"what is not served":    {"versions: [{name: v1, served: false}, {name: v2, served: true, storage: true}]\n", "v1", "", []string{k + "unservedversion"}},
 		"columns": {"version: v1\nadditionalPrinterColumns: [{name: Is it, type: date, JSONPath: .a}, {name: B, type: integer, jsonPath: '.c[?(@.t==\"R\")].s', format: int32, description: 'x, y', priority: 1}]\n", "v1", "",
 			[]string{k + `printcolumn:name="Is it",type=date,JSONPath=".a"`, k + `printcolumn:name="B",type=integer,JSONPath=".c[?(@.t==\"R\")].s",format=int32,description="x, y",priority=1`}},
-		"columns of the version": {"versions: [{name: v2, additionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]}, {name: v1, additionalPrinterColumns: [{name: B, type: date, jsonPath: .b}]}]\n", "v1", "", []string{k + `printcolumn:name="B",type=date,JSONPath=".b"`}},
+		"columns of the version": {"versions: [{name: v2, additionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]}, {name: v1, served: true, additionalPrinterColumns: [{name: B, type: date, jsonPath: .b}]}]\n", "v1", "", []string{k + `printcolumn:name="B",type=date,JSONPath=".b"`}},
 		"what is there stays":    {"version: v1\nscope: Cluster\nsubresources: {status: {}, scale: {specReplicasPath: .a, statusReplicasPath: .b}}\nadditionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\n", "v1", "// +kubebuilder:resource:path=mine\n// +kubebuilder:subresource:status\n// +kubebuilder:printcolumn:name=x", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
 	}
 	for name, test := range tests {
@@ -159,6 +160,24 @@ func TestCRDMarkers(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestCRDMetadata holds that labels and annotations of a CRD are markers, but for
+// those that tools write.
+func TestCRDMetadata(t *testing.T) {
+	c, err := compat.ReadCRD([]byte(strings.Replace(crdText("version: v1\n"), "{name: xs.example.com}", "{name: xs.example.com, labels: {b: x, a: z, controller-tools.k8s.io: '1.0'}, "+
+		"annotations: {api-approved.kubernetes.io: 'unapproved, \"for now\"', controller-gen.kubebuilder.io/version: v0.3.0, kubectl.kubernetes.io/last-applied-configuration: '{}'}}", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := []string{`+kubebuilder:metadata:labels="a=z"`, `+kubebuilder:metadata:labels="b=x"`}
+	annotation := `+kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, \"for now\""`
+	if d := cmp.Diff(append(labels, annotation), crdMarkers(c, "v1", "")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(labels, crdMarkers(c, "v1", "// "+annotation)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

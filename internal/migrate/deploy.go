@@ -65,6 +65,7 @@ type subject struct {
 
 type podSpec struct {
 	ServiceAccountName string      `yaml:"serviceAccountName"`
+	ServiceAccount     string      `yaml:"serviceAccount"` // its older name
 	Containers         []container `yaml:"containers"`
 }
 
@@ -176,6 +177,12 @@ func (m *migration) deployment() error {
 	roles, account := m.ownRoles(), m.account()
 	if own != nil {
 		m.manager(own)
+	}
+	if !m.namespaced && slices.ContainsFunc(roles, func(o *object) bool { return o.Kind == "Role" }) {
+		// Markers with a namespace make a Role, which the scaffold binds in namespaced projects only.
+		const binding = "namespaced_role_binding.yaml"
+		m.put("config/rbac/"+binding, bytes.ReplaceAll(m.out["config/rbac/role_binding.yaml"].data, []byte("kind: Cluster"), []byte("kind: ")))
+		m.listIn("config/rbac/kustomization.yaml", binding)
 	}
 	files := map[string][]*object{}
 	for _, o := range m.deployed() {

@@ -43,6 +43,25 @@ func TestDeploy(t *testing.T) {
 				"config/rbac/role.yaml":                                 {"kind: ClusterRole"},
 			},
 		},
+		"a Role beside a ClusterRole": {
+			func(f map[string]string) {
+				f["deploy/cluster.yaml"] = rbacObject("ClusterRole", "nodes", "rules:\n- {apiGroups: [\"\"], resources: [nodes], verbs: [get]}\n") + bind("ClusterRoleBinding", "nodes", "ClusterRole", "memcached-operator")
+			},
+			map[string][]string{
+				"internal/controller/memcached/memcached_controller.go": {"namespace=memcached-operator-system,resources=deployments", `groups="",resources=nodes`},
+				"config/rbac/role_binding.yaml":                         {"kind: ClusterRoleBinding\n"},
+				"config/rbac/namespaced_role_binding.yaml":              {"kind: RoleBinding\n", "  kind: Role\n  name: manager-role\n", "  name: controller-manager\n"},
+				"config/rbac/kustomization.yaml":                        {"- namespaced_role_binding.yaml\n"},
+			},
+		},
+		"a Role alone": {func(map[string]string) {}, map[string][]string{"config/rbac/kustomization.yaml": {"!namespaced_role_binding"}}},
+		"the account's older field": {
+			func(f map[string]string) {
+				swap(f, "deploy/operator.yaml", "serviceAccountName:", "serviceAccount:")
+				f["deploy/more.yaml"] = rbacObject("ClusterRole", "x", podRules) + bind("ClusterRoleBinding", "x", "ClusterRole", "other")
+			},
+			map[string][]string{"PROJECT": {"namespaced: true"}, "config/extra/more.yaml": {"kind: ClusterRole\n"}},
+		},
 		"all namespaces by an empty value": {
 			func(f map[string]string) {
 				swap(f, "deploy/role.yaml", "kind: Role", "kind: ClusterRole")
@@ -188,6 +207,13 @@ func TestDeploy(t *testing.T) {
 				f["pkg/util/s.go"] = "package util\n\nimport \"github.com/operator-framework/operator-sdk/pkg/k8sutil\"\n\nvar Name, _ = k8sutil.GetOperatorName()\n"
 			},
 			map[string][]string{"internal/k8sutil/k8sutil.go": {"func GetOperatorName()"}, "pkg/util/s.go": {`"example.com/memcached-operator/internal/k8sutil"`}},
+		},
+		"k8sutil of one's own": {
+			func(f map[string]string) {
+				f["pkg/util/s.go"] = "package util\n\nimport \"github.com/operator-framework/operator-sdk/pkg/k8sutil\"\n\nvar Name, _ = k8sutil.GetOperatorName()\n"
+				f["internal/k8sutil/k8sutil.go"] = "package k8sutil\n\nvar Mine = 1\n"
+			},
+			map[string][]string{"internal/k8sutil/k8sutil.go": {"var Mine = 1"}, "pkg/util/s.go": {"TODO(migrate): k8sutil.GetOperatorName of github.com/operator-framework/operator-sdk/pkg/k8sutil is gone"}},
 		},
 		"a test of the old framework": {
 			func(f map[string]string) {

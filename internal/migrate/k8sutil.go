@@ -26,7 +26,8 @@ func (m *migration) header() string {
 // functions that are about the pod's environment.
 func (m *migration) compat(f *goFile) {
 	m.methodCalls(f)
-	if f.ImportName(sdkK8sutil) == "" {
+	const own = "internal/k8sutil/k8sutil.go"
+	if f.ImportName(sdkK8sutil) == "" || hasFile(m.files, own) && !strings.HasSuffix(string(m.files[own].data), k8sutilCode) {
 		return
 	}
 	known := " ForceRunModeEnv LocalRunMode ClusterRunMode OperatorNameEnvVar WatchNamespaceEnvVar PodNameEnvVar ErrNoNamespace ErrRunLocal" +
@@ -39,7 +40,7 @@ func (m *migration) compat(f *goFile) {
 	for _, spec := range f.Tree.Imports {
 		if strings.Trim(spec.Path.Value, `"`) == sdkK8sutil {
 			f.repath(spec, m.module+"/internal/k8sutil")
-			m.put("internal/k8sutil/k8sutil.go", []byte(m.header()+k8sutilCode))
+			m.put(own, []byte(m.header()+k8sutilCode))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -67,7 +68,7 @@ func quoted(values []string) []string {
 // account is the service account that the operator ran as, empty for none.
 func (m *migration) account() string {
 	if d := m.readDeployment(); d != nil {
-		return d.Spec.Template.Spec.ServiceAccountName
+		return cmp.Or(d.Spec.Template.Spec.ServiceAccountName, d.Spec.Template.Spec.ServiceAccount)
 	}
 	return ""
 }
