@@ -329,7 +329,8 @@ func (m *migration) settle(doc *yaml.Node, mine []change) (taken []string, left 
 		switch {
 		case c.theirs != nil && value(c.theirs) == value(c.node):
 			continue
-		case doc == nil, strings.HasPrefix(way, "spec/selector/"), strings.HasSuffix(way, "/control-plane"): // other files name the label too
+		case doc == nil, strings.HasPrefix(way, "spec/selector/"), strings.HasSuffix(way, "/control-plane"), // other files name the label too
+			strings.Contains(way, "[name=manager]/command/"): // it would be an argument of the scaffold's
 			left = append(left, c)
 			continue
 		case strings.HasSuffix(way, "/containers/[name=manager]/image"):

@@ -177,6 +177,7 @@ func TestOwnConfig(t *testing.T) {
 		"an argument of none":               {swaps{proxyPatch: {"- --leader-elect", "- --leader-elect\n        - --strange"}}, nil, map[string][]string{managerPath: {"TODO(migrate): the new main program has no such argument", "- --strange\n"}}},
 		"arguments in the command":          {swaps{managerPath: {"        - /manager\n", "        - /manager\n        - --metrics-addr=:1\n        - --strange\n"}}, nil, map[string][]string{managerPath: {"        - /manager\n        args:", "- --metrics-bind-address=:1\n", "TODO(migrate): the new main program has no such argument: add it to cmd/main.go, or remove it here\n        - --strange\n"}}},
 		"arguments in a command of a patch": {swaps{proxyPatch: {"      - name: manager\n", "      - name: manager\n        command: [/manager, --strange]\n"}}, nil, map[string][]string{managerPath: {"        - /manager\n        args:", "TODO(migrate): the new main program has no such argument: add it to cmd/main.go, or remove it here\n        - --strange\n"}}},
+		"another command":                   {swaps{managerPath: {"        - /manager\n", "        - /bin/start\n"}}, nil, map[string][]string{managerPath: {"        - /manager\n", "!/bin/start"}, ReportName: {"`config.old/manager/manager.yaml:27`: sets spec.template.spec.containers[manager].command[/bin/start] to /bin/start, for which"}}},
 		"another argument":                  {swaps{proxyPatch: {"address=:8081", "address=:9091"}}, nil, map[string][]string{managerPath: {"- --health-probe-bind-address=:9091\n", "!address=:8081"}}},
 		"no leader election":                {swaps{proxyPatch: {"        - --leader-elect\n", ""}, managerPath: {"        - --leader-elect\n", ""}}, nil, map[string][]string{managerPath: {"--leader-elect", "--health-probe"}}},
 		"of the proxy":                      {swaps{proxyPatch: {"--v=10", "--v=10\n        - --tls-min-version=VersionTLS12"}}, nil, map[string][]string{"config.old/default/manager_auth_proxy_patch.yaml": {"VersionTLS12"}, ReportName: {"`config.old/default/manager_auth_proxy_patch.yaml:14`: sets spec.template.spec.containers[kube-rbac-proxy].args[--tls-min-version] to --tls-min-version=VersionTLS12, for which the new scaffold has no place"}}},
@@ -261,7 +262,7 @@ func TestOwnConfig(t *testing.T) {
 // named: today the manager has one of its own.
 func TestDefaultAccount(t *testing.T) {
 	for text, want := range map[string]int{
-		"- kind: ServiceAccount # of the operator\n  name: default\n": 1, "- kind: ServiceAccount\n  name: mine\n": 0, "- kind: User\n  name: default\n": 0,
+		"- kind: ServiceAccount # of the operator\n  name: default\n": 1, "- kind: ServiceAccount\n  name: mine\n": 0, "- kind: User\n  name: default\n": 0, "- kind: ServiceAccount\r\n  name: default\r\n": 1,
 	} {
 		files := pristineV3()
 		files["config/rbac/mine.yaml"] = "kind: RoleBinding\nsubjects:\n" + text

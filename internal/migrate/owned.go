@@ -101,7 +101,7 @@ func isScaffoldRole(rules []rule, editor bool) bool {
 
 // forDefault is a subject that is a namespace's default account, as which the
 // manager of go/v2 ran.
-var forDefault = lazy.Delayed(`(?m)^- kind: ServiceAccount[^\n]*\n\s+name: default$`)
+var forDefault = lazy.Delayed(`(?m)^- kind: ServiceAccount[^\n]*\n\s+name: default\s*$`)
 
 // markGoneConfig marks the lines that name what is gone, or has another place.
 func markGoneConfig(data []byte) []byte {

@@ -40,7 +40,11 @@ func (w *webhookFile) pass(f *goFile) {
 	for _, d := range f.Tree.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.Name == setupWebhook && goedit.Receiver(d) == w.kind {
+			switch {
+			case d.Name.Name != setupWebhook || goedit.Receiver(d) != w.kind:
+			case d.Body != nil && len(d.Body.List) > 1:
+				f.todo(d, "internal/webhook sets the webhooks up: do there what else this does, then remove it")
+			default:
 				f.RemoveLines(d)
 			}
 		case *ast.GenDecl:
