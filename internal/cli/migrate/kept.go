@@ -45,7 +45,9 @@ func kept(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 	case len(p.CRDs) == 0:
 		return nil
 	case !cluster.Installed(f.Host):
-		f.Warn("the CRDs are not compared with those of before, as mysdk-cluster is not built yet: run 'mysdk cluster start', then 'mysdk generate --check-compat=DIR' with a directory of the old ones")
+		const text = "CRDs are not compared with those of before, as mysdk-cluster is not built yet: run 'mysdk cluster start', then 'mysdk generate --check-compat=DIR' with a directory of the old ones"
+		f.Warn(text)
+		p.General = append(p.General, migrate.Note{Text: text})
 		return nil
 	}
 	f.Progress("Comparing the CRDs with those of before")
