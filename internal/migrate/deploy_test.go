@@ -133,7 +133,7 @@ func TestDeploy(t *testing.T) {
 		},
 		"a Makefile with targets of its own": {
 			func(f map[string]string) { f["Makefile"] = "build:\n\ttrue\nship: build\n\ttrue\nX := 1\n" },
-			map[string][]string{"Makefile.before-migrate": {"ship: build"}, ReportName: {"the new Makefile has no ship:"}, "Makefile": {"docker-build:"}},
+			map[string][]string{"Makefile.before-migrate": {"ship: build"}, ReportName: {"- [ ] `Makefile.before-migrate`: take over what you need of it into Makefile, then remove it\n"}, "Makefile": {"docker-build:"}},
 		},
 		"a Dockerfile with lines of its own": {
 			func(f map[string]string) { f["build/Dockerfile"] += "COPY templates /templates\n" },

@@ -1,11 +1,15 @@
 package migrate
 
 import (
+	"crypto/sha256"
+	_ "embed" // the digests
 	"fmt"
 	"go/build/constraint"
 	"path"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -127,3 +131,25 @@ func (m *migration) putRules(lines []string) {
 		}
 	}
 }
+
+// mainLines has the digests, as lineDigest makes them, of every line that a scaffold
+// has ever written into its main program, but for comments and lines that name
+// something of the project: any other is the user's.
+//
+//go:embed files/main.txt
+var mainLines string
+
+var (
+	loggedName = lazy.Delayed(`,"[A-Z]\w*"\)$`)
+	onlyLogs   = lazy.Delayed(`^(log|setupLog)\.\w+\((err,)?"[^"]*"\)$`)
+)
+
+// isMainLine says whether a line is one of the scaffolds' main programs, in any
+// form that gofmt gives it and whatever it logs.
+func isMainLine(line string) bool {
+	text := loggedName.ReplaceAllString(squeeze(line), `,"{name}")`)
+	return onlyLogs.MatchString(text) || strings.Contains(mainLines, lineDigest(text))
+}
+
+// lineDigest stands for a line in the list.
+func lineDigest(line string) string { return fmt.Sprintf("%.6x", sha256.Sum256([]byte(line))) }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,8 +18,7 @@ func (m *migration) buildFiles() error {
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		switch {
 		case name == "build/Dockerfile":
-			m.keep(name, "Dockerfile"+asideEnding, m.files[name].data)
-			m.note("Dockerfile"+asideEnding, "'mysdk image build' needs no Dockerfile: take over what you need of it into Dockerfile, and remove it")
+			m.aside(name, "Dockerfile")
 		case strings.HasPrefix(name, "build/bin/") || strings.HasPrefix(name, "build/test-framework/"):
 			m.drop(name, "the image is built without it")
 		}
@@ -48,7 +46,11 @@ func (m *migration) rootFiles() error {
 			merged, _ := merge3.Merge(name, []byte("\n"), mine.data, m.rendered[name])
 			m.keep(name, name, merged)
 		default:
-			m.aside(name)
+			if strings.HasPrefix(name, ".github/workflows/") {
+				delete(m.out, name)
+			} else {
+				m.aside(name, name)
+			}
 		}
 	}
 	for _, name := range []string{"Gopkg.toml", "Gopkg.lock"} {
@@ -62,38 +64,10 @@ func (m *migration) rootFiles() error {
 // asideEnding is what the names of such files end in.
 const asideEnding = ".before-migrate"
 
-// aside keeps a file of the user's whose name the scaffold needs under another
-// one.
-func (m *migration) aside(name string) {
-	to := name + asideEnding
-	if strings.HasPrefix(name, ".github/workflows/") {
-		delete(m.out, name)
-		return
-	}
-	known := map[string]string{"Makefile": makefileLines, "Dockerfile": dockerfileLines}[name]
-	lines := ownBuildLines(m.files[name].data, known)
-	if known != "" && len(lines) == 0 {
-		m.dropped[name] = "it was as the scaffold of old wrote it"
-		return
-	}
-	m.keep(name, to, m.files[name].data)
-	m.note(to, "%s", m.takeOver(name, lines))
-}
-
-// missingTargets are the targets of a Makefile that another one has not.
-func missingTargets(mine, theirs []byte) []string {
-	target := regexp.MustCompile(`(?m)^([A-Za-z0-9][A-Za-z0-9_./-]*)[ \t]*:(?:[^=]|$)`)
-	have := map[string]bool{}
-	for _, t := range target.FindAllSubmatch(theirs, -1) {
-		have[string(t[1])] = true
-	}
-	var out []string
-	for _, t := range target.FindAllSubmatch(mine, -1) {
-		if name := string(t[1]); !have[name] && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
+// aside keeps a file of the user's beside the scaffold's of a name.
+func (m *migration) aside(from, name string) {
+	m.keep(from, name+asideEnding, m.files[from].data)
+	m.note(name+asideEnding, "take over what you need of it into %s, then remove it", name)
 }
 
 // buildContext lets packages of the user's own into the image build: what the
