@@ -32,7 +32,8 @@ func (m *migration) kubebuilderConfig() error {
 	if err := m.oneNamespace(); err != nil {
 		return err
 	}
-	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: compare them with the old ones. The manager elects a leader: remove --leader-elect from its arguments in " + managerPath + " to turn that off."})
+	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: compare them with the old ones. What you had taken out is there again. The manager elects a leader: remove --leader-elect from its arguments in " + managerPath + " to turn that off."})
+	m.general = append(m.general, Note{Text: restricted})
 	return m.bareSamples()
 }
 
@@ -55,7 +56,6 @@ func (m *migration) oneNamespace() error {
 		m.writeDocuments(managerPath, slices.DeleteFunc(docs, func(d *yaml.Node) bool { return scalar(d.Content[0], "kind") == "Namespace" }))
 		return nil
 	}
-	m.isBack(managerPath, managerPath, "Namespace")
 	return nil
 }
 
@@ -66,16 +66,13 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 	case path.Base(name) == "kustomization.yaml" && scaffolded:
 		m.carryOver(name, known)
 		return
-	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/", "config/scorecard/"):
+	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/", "config/scorecard/"), strings.HasSuffix(name, "_editor_role.yaml"), strings.HasSuffix(name, "_viewer_role.yaml"):
 		m.keep(name, name, m.files[name].data)
 		return
 	case name == rolePath:
 		m.managerRole(name)
 		return
 	case !isYAML(name), relayout.IsGenerated(name):
-		return
-	case roleForUsers.MatchString(name):
-		m.userRole(name)
 		return
 	case !m.inUse(name):
 		m.drop(name, "nothing used it")
@@ -182,7 +179,6 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		own, patch := kind == "" || s.wrote(doc, docs), name != managerPath && to == managerPath
 		if name == managerPath && own {
 			taken = append(taken, renameContainer(doc)...)
-			m.restricted(name, managerContainer(doc))
 		}
 		if own {
 			todaysFlags(managerContainer(doc))
@@ -204,7 +200,6 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		default:
 			var place *yaml.Node
 			if own {
-				m.isBack(name, to, s.removed(doc)...)
 				place = documentOf(into, doc)
 			}
 			did, rest := m.settle(place, mine)
@@ -216,7 +211,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		}
 		m.writeDocuments(to, into)
 	}
-	m.objectsBack(name, docs)
+	m.ownBinding(name, docs)
 	m.tookOver(name, taken)
 	switch to := m.successor(name, ""); {
 	case to == "":
@@ -237,38 +232,16 @@ func checkLists(name, kind string, doc *yaml.Node) error {
 	return nil
 }
 
-// isBack tells what the user had taken out of a file and its successor has.
-func (m *migration) isBack(name, to string, what ...string) {
-	if len(what) > 0 && to != "" {
-		if to == name {
-			to = "the new one"
-		}
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s had no %s, which %s has: take it out there if that is what you want.", name, strings.Join(what, ", "), to)})
-	}
-}
-
-// objectsBack tells of objects in a file that the user had taken out: oneNamespace
-// does of the Namespace. A RoleBinding of the user's is in the place of the
-// scaffold's ClusterRoleBinding, which would give the operator more.
-func (m *migration) objectsBack(name string, docs []*yaml.Node) {
-	into, err := documents(m.out[name].data)
-	if err != nil || path.Base(name) == "kustomization.yaml" || m.successor(name, "") != name {
-		return
-	}
+// ownBinding keeps a RoleBinding of the user's in the place of the scaffold's
+// ClusterRoleBinding, which would give the operator more.
+func (m *migration) ownBinding(name string, docs []*yaml.Node) {
 	has := func(kind string) bool {
 		return slices.ContainsFunc(docs, func(d *yaml.Node) bool { return scalar(d, "kind") == kind })
 	}
-	m.writeDocuments(name, slices.DeleteFunc(into, func(d *yaml.Node) bool {
-		kind := scalar(d.Content[0], "kind")
-		switch {
-		case has(kind), kind == "Namespace":
-			return false
-		case kind == "ClusterRoleBinding" && has("RoleBinding"):
-			return true
-		}
-		m.isBack(name, name, kind)
-		return false
-	}))
+	into, err := documents(m.out[name].data)
+	if err == nil && has("RoleBinding") && !has("ClusterRoleBinding") && m.successor(name, "") == name {
+		m.writeDocuments(name, slices.DeleteFunc(into, func(d *yaml.Node) bool { return scalar(d.Content[0], "kind") == "ClusterRoleBinding" }))
+	}
 }
 
 // beside keeps a whole file of the user's where nothing reads it, and notes by

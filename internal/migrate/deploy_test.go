@@ -122,7 +122,7 @@ func TestDeploy(t *testing.T) {
 		},
 		"limits that were not there": {
 			func(map[string]string) {},
-			map[string][]string{managerPath: {"cpu: 500m", "memory: 200Mi"}, ReportName: {"deploy/operator.yaml set no resources.limits.cpu, ", "deploy/operator.yaml set no securityContext.readOnlyRootFilesystem, "}},
+			map[string][]string{managerPath: {"cpu: 500m", "memory: 200Mi"}, ReportName: {"- The operator's container has limits of CPU and memory, and cannot write files: "}},
 		},
 		"volumes": {
 			func(f map[string]string) {

@@ -24,25 +24,15 @@ func (m *migration) manager(o *object) {
 	box := containers.Content[ownIndex(o)]
 	yamledit.Set(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
 	yamledit.Set(box, "args", arguments(ownContainer(o)))
-	m.restricted(o.file, box)
+	m.general = append(m.general, Note{Text: restricted})
 	m.carryObject(o, managerPath, func(l leaf) bool {
 		way := strings.Replace(l.way(), "spec/template/spec/containers/[name=manager]", "container", 1)
 		return skipDeployment(way) || m.skipContainer(way, l.node)
 	})
 }
 
-// restricted tells what the new container does not let the operator do, where
-// the old one said nothing about it: it may need more memory, or write a file.
-func (m *migration) restricted(file string, box *yaml.Node) {
-	for _, limit := range []struct{ way, need string }{
-		{"resources/limits/cpu", "needs more CPU"}, {"resources/limits/memory", "needs more memory"}, {"securityContext/readOnlyRootFilesystem", "writes files"},
-	} {
-		if box != nil && find(box, stepsOf(limit.way)) == nil {
-			m.general = append(m.general, Note{Text: fmt.Sprintf("%s set no %s, and the new %s does: change it there if the operator %s.",
-				file, strings.ReplaceAll(limit.way, "/", "."), managerPath, limit.need)})
-		}
-	}
-}
+// restricted tells what the container may not, and the old one perhaps could.
+const restricted = "The operator's container has limits of CPU and memory, and cannot write files: change it in " + managerPath + " if the operator needs more."
 
 // carryObject puts what an object of deploy sets, and its peer in the scaffold
 // does not, into the scaffold's file. Where both set something the scaffold's

@@ -61,44 +61,6 @@ func (m *migration) roleMarkers() string {
 	return out.String()
 }
 
-// roleForUsers are the roles that the scaffolds wrote for a kind's users.
-var roleForUsers = lazy.Delayed(`^config/rbac/.*_(editor|viewer)_role\.yaml$`)
-
-// userRole decides about a role for a kind's users: today's takes its place
-// unless the rules are others, or it has labels that make it a part of a role of
-// the cluster's.
-func (m *migration) userRole(name string) {
-	list, err := readObjects(name, m.files[name].data)
-	if err != nil || len(list) != 1 {
-		m.keep(name, name, m.files[name].data)
-		return
-	}
-	mine := slices.ContainsFunc(leaves(list[0].node.Content[0], func(way string) bool { return way == "metadata" || way == "metadata/labels" }), func(l leaf) bool {
-		return l.steps[0].key != "rules" && l.way() != "metadata/name" && !isNoise(l.way())
-	})
-	if o := list[0]; o.Kind == "ClusterRole" && !mine && isScaffoldRole(o.Rules, strings.Contains(name, "_editor_")) {
-		if m.rendered[name] == nil {
-			m.drop(name, "the new scaffold's roles are called otherwise")
-		}
-		return
-	}
-	m.keep(name, name, m.files[name].data)
-}
-
-// isScaffoldRole says whether rules are those that the scaffolds wrote.
-func isScaffoldRole(rules []rule, editor bool) bool {
-	verbs := []string{"get", "list", "watch"}
-	if editor {
-		verbs = append(verbs, "create", "update", "patch", "delete")
-	}
-	if len(rules) != 2 || len(rules[0].Resources) != 1 || len(rules[0].Verbs) != len(verbs) {
-		return false
-	}
-	kind := rules[0].Resources[0]
-	return !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(rules[0].Verbs, v) }) &&
-		slices.Equal(rules[1].Resources, []string{kind + "/status"}) && slices.Equal(rules[1].Verbs, []string{"get"})
-}
-
 // forDefault is a subject that is a namespace's default account, as which the
 // manager of go/v2 ran.
 var forDefault = lazy.Delayed(`(?m)^- kind: ServiceAccount[^\n]*\n\s+name: default\s*$`)

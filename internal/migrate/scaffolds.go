@@ -15,8 +15,7 @@ import (
 // scaffoldValues has the values that the scaffolds of go/v2 and go/v3 wrote
 // into config, in any of their versions: what differs from them is the user's.
 // A line that begins with no tab names a file and a kind. Each below it has the
-// way to a value and the value, and begins with ! where every version had
-// something at that place. The project's name is {name}.
+// way to a value and the value. The project's name is {name}.
 //
 //go:embed files/scaffolds.txt
 var scaffoldValues string
@@ -25,7 +24,6 @@ var scaffoldValues string
 type scaffold struct {
 	values map[string][]string // by way
 	under  map[string]bool     // ways on the way to a value
-	always []string            // ways that no version left out
 }
 
 // scaffoldKey names a document: a file, and the kind of an object in it.
@@ -47,9 +45,6 @@ func readScaffolds(table string) map[scaffoldKey]*scaffold {
 		}
 		way := fields[1]
 		at.values[way] = append(at.values[way], fields[2])
-		if fields[0] == "!" && !slices.Contains(at.always, way) {
-			at.always = append(at.always, way)
-		}
 		for end := len(way); end >= 0; end = strings.LastIndexByte(way[:end], '/') {
 			at.under[way[:end]] = true
 		}
@@ -106,22 +101,6 @@ func (s *scaffold) changes(file string, doc *yaml.Node, project string) []change
 		}
 	}
 	return mine
-}
-
-// removed lists what every version of the scaffold had in a document, and the
-// user has taken out.
-func (s *scaffold) removed(doc *yaml.Node) []string {
-	var out []string
-	if s == nil {
-		return nil
-	}
-	for _, way := range s.always {
-		optional := slices.Contains([]string{"namePrefix", "namespace"}, way) || hasAnyPrefix(way, "resources/", "subjects/", "rules/")
-		if steps := stepsOf(way); optional && find(doc, steps) == nil {
-			out = append(out, leaf{steps: steps}.String())
-		}
-	}
-	return out
 }
 
 // anonymize puts {name} in the place of the project's name, where that is a

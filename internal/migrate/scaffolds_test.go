@@ -47,7 +47,6 @@ func scaffoldTable(t *testing.T, projects []string) string {
 		way string
 	}
 	values := map[place]map[string]bool{}
-	count, documents := map[place]int{}, map[scaffoldKey]int{}
 	for _, file := range projects {
 		dir := filepath.Dir(file)
 		name := peerName(t, file)
@@ -69,9 +68,7 @@ func scaffoldTable(t *testing.T, projects []string) string {
 				if filepath.Base(rel) == "kustomization.yaml" {
 					key.kind = ""
 				}
-				documents[key]++
 				todaysFlags(managerContainer(doc))
-				seen := map[string]bool{}
 				for _, l := range leaves(doc, func(string) bool { return true }) {
 					way, text := anonymize(l.way(), name), anonymize(value(l.node), name)
 					if isNoise(way) || strings.Contains(way, "/env/") || strings.HasPrefix(way, "images/") || strings.HasSuffix(way, "resourceName") || strings.HasSuffix(way, "prometheus]") {
@@ -82,10 +79,6 @@ func scaffoldTable(t *testing.T, projects []string) string {
 						values[p] = map[string]bool{}
 					}
 					values[p][text] = true
-					if !seen[way] {
-						count[p]++
-						seen[way] = true
-					}
 				}
 			}
 			return nil
@@ -97,11 +90,7 @@ func scaffoldTable(t *testing.T, projects []string) string {
 	lines := map[scaffoldKey][]string{}
 	for p, texts := range values {
 		for text := range texts {
-			always := ""
-			if count[p] == documents[p.scaffoldKey] {
-				always = "!"
-			}
-			lines[p.scaffoldKey] = append(lines[p.scaffoldKey], fmt.Sprintf("%s\t%s\t%s\n", always, p.way, text))
+			lines[p.scaffoldKey] = append(lines[p.scaffoldKey], fmt.Sprintf("\t%s\t%s\n", p.way, text))
 		}
 	}
 	var out strings.Builder
@@ -109,8 +98,7 @@ func scaffoldTable(t *testing.T, projects []string) string {
 	for _, key := range keys {
 		out.WriteString(strings.TrimSpace(key.file+" "+key.kind) + "\n")
 		list := lines[key]
-		slices.SortFunc(list, func(a, b string) int { return strings.Compare(strings.TrimPrefix(a, "!"), strings.TrimPrefix(b, "!")) })
-		out.WriteString(strings.Join(list, ""))
+		out.WriteString(strings.Join(slices.Sorted(slices.Values(list)), ""))
 	}
 	return out.String()
 }
