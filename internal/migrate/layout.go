@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"go/ast"
 	"maps"
 	"path"
@@ -61,23 +60,7 @@ func detect(files map[string]file) (Layout, error) {
 		return "", clierr.Failedf("start over with 'mysdk init' and 'mysdk create api', and move the code of pkg/stub into the new Reconcile",
 			"the project is of operator-sdk 0.0.x (pkg/stub), which had no controllers to carry over")
 	}
-	return "", clierr.Failedf(whereElse(files), "there is no project here that migrate knows")
-}
-
-// whereElse says where to run it instead.
-func whereElse(files map[string]file) string {
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		dir, ok := strings.CutSuffix(name, "/"+oldMain)
-		switch {
-		case !ok || !hasDir(files, dir+"/pkg/apis"):
-		case hasFile(files, dir+"/go.mod"):
-			return "run it in " + dir
-		default:
-			// go mod init would take the newest of everything.
-			return fmt.Sprintf("the project in %[1]s has no go.mod of its own: copy go.mod and go.sum there, run 'go mod edit -module MODULE/%[1]s', with the module's path of today, then 'mysdk migrate'", dir)
-		}
-	}
-	return "run it in the root of a project: with cmd/manager and pkg/apis, or with PROJECT"
+	return "", clierr.Failedf("run it in the root of a project: with cmd/manager and pkg/apis, or with PROJECT", "there is no project here that migrate knows")
 }
 
 func (p projectFile) detect(files map[string]file) (Layout, error) {
