@@ -24,7 +24,6 @@ type object struct {
 	Subjects []subject `yaml:"subjects"`
 	RoleRef  subject   `yaml:"roleRef"`
 	Spec     struct {
-		Replicas *int `yaml:"replicas"`
 		Template struct {
 			Spec podSpec `yaml:"spec"`
 		} `yaml:"template"`
@@ -70,8 +69,6 @@ type podSpec struct {
 }
 
 type container struct {
-	Name    string      `yaml:"name"`
-	Image   string      `yaml:"image"`
 	Args    []string    `yaml:"args"`
 	Command []string    `yaml:"command"`
 	Env     []yaml.Node `yaml:"env"`
@@ -217,22 +214,9 @@ func (m *migration) carryReplaced(o *object) {
 	case "Namespace":
 		m.carryObject(o, managerPath, skip)
 	case "Kustomization":
-		if m.listsOnly(o) {
-			m.drop(o.file, "config has kustomizations of its own")
-			return
-		}
 		m.keep(o.file, o.file, m.files[o.file].data)
 		m.note(o.file, "config has kustomizations of its own: take over what this one does beside listing the files of deploy, then remove it")
 	}
-}
-
-// listsOnly says whether a kustomization has nothing but files of the project.
-func (m *migration) listsOnly(o *object) bool {
-	return !slices.ContainsFunc(leaves(o.node.Content[0], func(way string) bool { return way == "resources" }), func(l leaf) bool {
-		at := path.Join(path.Dir(o.file), l.node.Value)
-		return !slices.Contains([]string{"apiVersion", "kind", "metadata"}, l.steps[0].key) &&
-			(l.steps[0].key != "resources" || !hasFile(m.files, at) && !hasDir(m.files, at))
-	})
 }
 
 // replaced says whether the scaffold, or the types, have what an object was

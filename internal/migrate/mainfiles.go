@@ -110,19 +110,15 @@ func (m *migration) isOfProgram(name string) bool {
 // what is never a part of it.
 func isBuilt(tag string) bool { return !slices.Contains([]string{"ignore", "mage", "tools"}, tag) }
 
-// mainRules writes the markers of the old main program into a file with the
-// controllers, where the generator reads them whether the command is built or
-// not.
-func (m *migration) mainRules() error {
-	if len(m.rules) == 0 {
-		return nil
-	}
-	m.putRules(m.rules)
-	return nil
-}
+// mainRules puts the markers of the old main program where the generator reads
+// them whether the command is built or not.
+func (m *migration) mainRules() error { m.putRules(m.rules); return nil }
 
 // putRules puts markers into a file of their own beside the controllers.
 func (m *migration) putRules(lines []string) {
+	if len(lines) == 0 {
+		return
+	}
 	for base := "rbac.go"; ; base = "main_" + base {
 		name := path.Join("internal/controller", base)
 		if _, taken := m.out[name]; !taken {

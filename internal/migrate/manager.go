@@ -20,10 +20,10 @@ const (
 // manager carries what the operator's Deployment says over to config/manager.
 func (m *migration) manager(o *object) {
 	doc := o.node.Content[0]
-	containers := yamledit.Value(find(doc, stepsOf("spec/template/spec")), "containers")
-	box := containers.Content[ownIndex(o)]
+	i := ownIndex(o)
+	box := find(doc, stepsOf("spec/template/spec/containers")).Content[i]
 	yamledit.Set(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
-	yamledit.Set(box, "args", arguments(ownContainer(o)))
+	yamledit.Set(box, "args", arguments(o.Spec.Template.Spec.Containers[i]))
 	m.general = append(m.general, Note{Text: restricted})
 	m.carryObject(o, managerPath, func(l leaf) bool {
 		way := strings.Replace(l.way(), "spec/template/spec/containers/[name=manager]", "container", 1)
@@ -99,10 +99,8 @@ func (m *migration) skipContainer(way string, n *yaml.Node) bool {
 	return strings.HasPrefix(way, "ports/") && strings.HasSuffix(scalar(n, "name"), "metrics") && slices.Contains([]string{"60000", "8383", "8686"}, scalar(n, "containerPort"))
 }
 
-// ownContainer is the container of the operator: the one that is told which
+// ownIndex is that of the operator's container: the one that is told which
 // namespaces to watch, else the first.
-func ownContainer(o *object) container { return o.Spec.Template.Spec.Containers[ownIndex(o)] }
-
 func ownIndex(o *object) int {
 	return max(0, slices.IndexFunc(o.Spec.Template.Spec.Containers, func(c container) bool {
 		return slices.ContainsFunc(c.Env, func(e yaml.Node) bool { return scalar(&e, "name") == "WATCH_NAMESPACE" })
@@ -114,22 +112,13 @@ func managerContainer(doc *yaml.Node) *yaml.Node {
 	if scalar(doc, "kind") != "Deployment" {
 		return nil
 	}
-	list := yamledit.Value(yamledit.Value(yamledit.Value(yamledit.Value(doc, "spec"), "template"), "spec"), "containers")
-	if list == nil {
-		return nil
-	}
-	for _, c := range list.Content {
-		if scalar(c, "name") == "manager" {
-			return c
-		}
-	}
-	return nil
+	return find(doc, stepsOf("spec/template/spec/containers/[name=manager]"))
 }
 
 // renameContainer calls the first container of a Deployment manager, as the
 // scaffold's patches do, if none is, and says so.
 func renameContainer(doc *yaml.Node) []string {
-	list := yamledit.Value(find(doc, stepsOf("spec/template/spec")), "containers")
+	list := find(doc, stepsOf("spec/template/spec/containers"))
 	if scalar(doc, "kind") != "Deployment" || list == nil || len(list.Content) == 0 || managerContainer(doc) != nil {
 		return nil
 	}

@@ -84,11 +84,11 @@ func TestOwnContainer(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
 		t.Fatal(err)
 	}
-	if got := ownContainer(&o).Name; got != "op" {
-		t.Errorf("got %s", got)
+	if got := ownIndex(&o); got != 1 {
+		t.Errorf("got %d", got)
 	}
 	o.Spec.Template.Spec.Containers[1].Env = nil
-	if got := ownContainer(&o).Name; got != "proxy" {
-		t.Errorf("without the variable: got %s", got)
+	if got := ownIndex(&o); got != 0 {
+		t.Errorf("without the variable: got %d", got)
 	}
 }

@@ -68,13 +68,7 @@ func (m *migration) csvBase(name string) {
 	if a := yamledit.Value(meta, "annotations"); a != nil {
 		yamledit.Set(a, "alm-examples", text("[]"))
 	}
-	install := &yaml.Node{}
-	if err := yaml.Unmarshal([]byte("{spec: {deployments: null}, strategy: \"\"}"), install); err != nil {
-		m.fail(err)
-		return
-	}
-	block(install)
-	yamledit.Set(spec, "install", install.Content[0])
+	yamledit.Remove(spec, "install")
 	yamledit.Set(spec, "version", text("0.0.0"))
 	yamledit.Remove(spec, "replaces")
 	yamledit.Remove(spec, "skips")
@@ -87,14 +81,6 @@ func (m *migration) csvBase(name string) {
 	const kustomization = "config/manifests/kustomization.yaml"
 	line := fmt.Sprintf("- bases/%s.clusterserviceversion.yaml", m.projectName())
 	m.put(kustomization, []byte(m.instead(string(m.out[kustomization].data), "#"+line, line)))
-}
-
-// block takes the braces off a tree.
-func block(n *yaml.Node) {
-	n.Style &^= yaml.FlowStyle
-	for _, c := range n.Content {
-		block(c)
-	}
 }
 
 // packageDir carries a bundle over as it is. The versions of a package stay for

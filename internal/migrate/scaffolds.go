@@ -119,14 +119,14 @@ func today(doc *yaml.Node) {
 			if e.Kind != yaml.ScalarNode {
 				continue
 			}
-			key, text := "path", plainAt(e)
+			key, text := "path", *e
 			if strings.Contains(e.Value, "\n") {
 				key, text.Style = "patch", yaml.LiteralStyle
 			}
 			comment := text.HeadComment
 			text.HeadComment = ""
 			list.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: e.Line, HeadComment: comment,
-				Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, text}}
+				Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, &text}}
 		}
 	}
 	for _, moved := range [][2]string{{"bases", "resources"}, {"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"}} {
@@ -163,12 +163,6 @@ func joinLists(doc *yaml.Node, from, to string) {
 		}
 		return
 	}
-}
-
-// plainAt is a copy of a node that keeps its line.
-func plainAt(n *yaml.Node) *yaml.Node {
-	c := *n
-	return &c
 }
 
 // readConfig reads the documents of a file in config, in today's forms.
