@@ -3,6 +3,7 @@ package migrate
 import (
 	"bytes"
 	"fmt"
+	"go/version"
 	"maps"
 	"path"
 	"slices"
@@ -19,33 +20,30 @@ import (
 // with, on the scaffold's versions.
 const libVersion = "v0.19.0"
 
-// modules writes go.mod anew: the scaffold's versions, and the user's own
-// requirements.
+// modules makes the user's go.mod one with the scaffold's versions.
 func (m *migration) modules() error {
-	scaffold := m.rendered["go.mod"]
-	f, err := modfile.Parse("go.mod of the scaffold", scaffold, nil)
+	scaffold, err := modfile.Parse("go.mod of the scaffold", m.rendered["go.mod"], nil)
 	if err != nil {
 		return err
 	}
-	var mine []*modfile.Require
-	if hasFile(m.files, "go.mod") {
-		old, err := modfile.Parse("go.mod", m.files["go.mod"].data, nil)
-		if err != nil {
+	f, list := scaffold, scaffold.Require
+	if mine, there := m.files["go.mod"]; there {
+		if f, err = modfile.Parse("go.mod", mine.data, nil); err != nil {
 			return clierr.WithHint(err, "repair go.mod and run the command again")
 		}
-		if mine, err = m.requirements(f, old); err != nil {
+		if list, err = m.ownModules(f, scaffold); err != nil {
 			return err
 		}
 	}
 	for _, r := range m.successors() {
-		newer := slices.ContainsFunc(mine, func(o *modfile.Require) bool {
+		newer := slices.ContainsFunc(list, func(o *modfile.Require) bool {
 			return o.Mod.Path == r.Mod.Path && semver.Compare(o.Mod.Version, r.Mod.Version) > 0
 		})
 		if !newer {
-			mine = append(mine, r)
+			list = append(list, r)
 		}
 	}
-	f.SetRequireSeparateIndirect(slices.Concat(f.Require, mine))
+	f.SetRequireSeparateIndirect(list)
 	f.Cleanup()
 	text, err := f.Format()
 	if err != nil {
@@ -79,76 +77,50 @@ func (m *migration) successors() []*modfile.Require {
 	return out
 }
 
-// requirements takes over the user's own direct requirements, and the
-// replacements of them.
-func (m *migration) requirements(f, old *modfile.File) (mine []*modfile.Require, err error) {
-	have := map[string]*modfile.Require{}
-	for _, r := range f.Require {
+// ownModules takes out of the user's go.mod what would be in the way of the
+// scaffold's versions, and returns its requirements with the scaffold's.
+func (m *migration) ownModules(f, scaffold *modfile.File) ([]*modfile.Require, error) {
+	list, have, own := scaffold.Require, map[string]*modfile.Require{}, map[string]bool{}
+	for _, r := range list {
 		have[r.Mod.Path] = r
 	}
-	kept := map[string]bool{}
-	for _, r := range old.Require {
-		if r.Indirect && !hasTool(old, r.Mod.Path) || isPlatform(r.Mod.Path) {
-			continue
-		}
-		if theirs := have[r.Mod.Path]; theirs != nil {
+	for _, r := range f.Require {
+		isTool := slices.ContainsFunc(f.Tool, func(t *modfile.Tool) bool { return strings.HasPrefix(t.Path+"/", r.Mod.Path+"/") })
+		switch theirs := have[r.Mod.Path]; {
+		case r.Indirect && !isTool, isPlatform(r.Mod.Path):
+		case theirs != nil:
 			theirs.Indirect = false
 			if semver.Compare(r.Mod.Version, theirs.Mod.Version) > 0 {
 				theirs.Mod.Version = r.Mod.Version
 			}
+		case !movedModule(r.Mod.Path): // the successor of one comes by 'go mod tidy'
+			own[r.Mod.Path] = true
+			list = append(list, &modfile.Require{Mod: r.Mod})
+		}
+	}
+	for _, r := range f.Replace {
+		old, now := r.Old, r.New
+		if own[old.Path] || modfile.IsDirectoryPath(now.Path) {
 			continue
 		}
-		if movedModule(r.Mod.Path) {
-			continue // its successor comes by 'go mod tidy'
+		if err := f.DropReplace(old.Path, old.Version); err != nil {
+			return nil, err
 		}
-		kept[r.Mod.Path] = true
-		mine = append(mine, &modfile.Require{Mod: r.Mod})
+		if now.Path != old.Path || !isPlatform(old.Path) && !movedModule(old.Path) {
+			m.general = append(m.general, Note{Text: fmt.Sprintf("go.mod had %s in the place of %s, whose version follows from the scaffold's now: see whether you need it.", strings.TrimSpace(now.Path+" "+now.Version), old.Path)})
+		}
 	}
-	for _, r := range old.Replace {
-		local := strings.HasPrefix(r.New.Path, ".") || strings.HasPrefix(r.New.Path, "/")
-		switch {
-		case kept[r.Old.Path] || local:
-			if err := f.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, r.New.Version); err != nil {
+	for _, x := range f.Exclude {
+		if isPlatform(x.Mod.Path) || movedModule(x.Mod.Path) {
+			if err := f.DropExclude(x.Mod.Path, x.Mod.Version); err != nil {
 				return nil, err
 			}
-		case r.New.Path != r.Old.Path:
-			m.general = append(m.general, Note{Text: fmt.Sprintf("go.mod had %s in the place of %s, whose version is the scaffold's now: see whether you need what it changes.", strings.TrimSpace(r.New.Path+" "+r.New.Version), r.Old.Path)})
 		}
 	}
-	return mine, ownLines(f, old)
-}
-
-// ownLines takes over what else the user has in go.mod: the tools that he runs,
-// versions of his own modules that nobody is to use, and versions of others
-// that he does not want. Of modules whose versions are the scaffold's it would
-// be in the way.
-func ownLines(f, old *modfile.File) error {
-	for _, t := range old.Tool {
-		if err := f.AddTool(t.Path); err != nil {
-			return err
-		}
+	if f.Toolchain != nil && version.Compare(f.Toolchain.Name, "go"+scaffold.Go.Version) < 0 {
+		f.DropToolchainStmt()
 	}
-	for _, r := range old.Retract {
-		if err := f.AddRetract(r.VersionInterval, r.Rationale); err != nil {
-			return err
-		}
-	}
-	for _, x := range old.Exclude {
-		if isPlatform(x.Mod.Path) || movedModule(x.Mod.Path) {
-			continue
-		}
-		if err := f.AddExclude(x.Mod.Path, x.Mod.Version); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hasTool says whether a tool of go.mod is of the module.
-func hasTool(f *modfile.File, modulePath string) bool {
-	return slices.ContainsFunc(f.Tool, func(t *modfile.Tool) bool {
-		return t.Path == modulePath || strings.HasPrefix(t.Path, modulePath+"/")
-	})
+	return list, f.AddGoStmt(scaffold.Go.Version)
 }
 
 // isPlatform says whether a module is one whose version the scaffold decides,

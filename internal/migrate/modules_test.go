@@ -141,6 +141,13 @@ func TestOwnLines(t *testing.T) {
 
 go 1.24
 
+toolchain go1.99.0
+
+godebug default=go1.21
+
+// Ours.
+require example.com/ours v1.0.0
+
 require example.com/tools v1.0.0 // indirect
 
 tool example.com/tools/cmd/x
@@ -154,18 +161,20 @@ exclude (
 retract v1.2.3
 `
 	got := content(mustPlan(t, files).Result)
-	expect(t, got, map[string][]string{"go.mod": {"tool example.com/tools/cmd/x\n", "example.com/tools v1.0.0", "exclude example.com/bad v1.0.0\n", "// It was broken.\nretract v1.2.3\n", "!v0.20.0"}})
+	expect(t, got, map[string][]string{"go.mod": {"\ntoolchain go1.99.0\n", "\ngodebug default=go1.21\n", "// Ours.\n", "tool example.com/tools/cmd/x\n", "example.com/tools v1.0.0", "exclude example.com/bad v1.0.0\n", "// It was broken.\nretract v1.2.3\n", "!v0.20.0", "!go 1.24"}})
+	files["go.mod"] = strings.Replace(files["go.mod"], "go1.99.0", "go1.24.1", 1)
+	expect(t, content(mustPlan(t, files).Result), map[string][]string{"go.mod": {"!toolchain"}})
 }
 
-// TestForkOfPlatform holds that a fork of a module whose version is the
-// scaffold's is not lost without a word.
-func TestForkOfPlatform(t *testing.T) {
-	m := newMigration(map[string]string{"go.mod": "module example.com/shop\n\ngo 1.13\n\nreplace k8s.io/client-go => github.com/fork/client-go v0.18.3\n"})
+// TestReplacedModules holds that a replacement which is not taken over is not lost
+// without a word, but for those of the platform by another version of it.
+func TestReplacedModules(t *testing.T) {
+	m := newMigration(map[string]string{"go.mod": "module example.com/shop\n\ngo 1.13\n\nreplace (\n\tk8s.io/client-go => github.com/fork/client-go v0.18.3\n\tgithub.com/acme/a => github.com/acme/a v1.2.0\n\tk8s.io/api => k8s.io/api v0.18.2\n)\n"})
 	m.rendered = map[string][]byte{"go.mod": []byte(scaffoldMod)}
 	if err := m.modules(); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.general) != 1 || !strings.Contains(m.general[0].Text, "github.com/fork/client-go v0.18.3 in the place of k8s.io/client-go") {
+	if len(m.general) != 2 || !strings.Contains(m.general[0].Text, "github.com/fork/client-go v0.18.3 in the place of k8s.io/client-go") || !strings.Contains(m.general[1].Text, "github.com/acme/a v1.2.0 in the place of github.com/acme/a,") {
 		t.Errorf("got %v", m.general)
 	}
 }
