@@ -62,15 +62,15 @@ func (m *migration) kindsInPlace() {
 func (m *migration) rewrite(name string, names []string) error {
 	dir := path.Dir(name)
 	passes := slices.Concat([]pass{m.packageOf(dir, names), m.ownImports}, commonPasses(m.kindsByPath()), []pass{m.helperPass,
-		typesPass(nil, path.Base(dir), m.takesFunctions(dir)), oldMarkers, oldWatches, kubebuilderWatches, webhookBuilders, reconcileContexts, setUpByAdd, suites, m.compat, markGone})
+		typesPass(nil, path.Base(dir), m.takesFunctions(dir)), oldMarkers, oldWatches, kubebuilderWatches, webhookBuilders, reconcileContexts, suites, m.compat, markGone})
 	src, err := transform(name, m.files[name].data, passes...)
 	if err != nil {
 		return err
 	}
 	m.keep(name, name, src)
 	f, err := parseGo(name, src)
-	if add := f.function("Add"); err == nil && add != nil && add.Type.Params.NumFields() != 1 && goedit.Has(f.Tree, f.isReconcile) {
-		m.note(name, "Add takes more than the manager: call it in %s, in the place of SetupWithManager", newMain)
+	if err == nil && f.function("Add") != nil && goedit.Has(f.Tree, f.isReconcile) {
+		m.note(name, "Add sets the controller up: call it in %s and in tests, in the place of SetupWithManager", newMain)
 	}
 	return err
 }

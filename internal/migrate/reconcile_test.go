@@ -1,9 +1,6 @@
 package migrate
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 func TestReconcileContext(t *testing.T) {
 	const sign, today = "(req reconcile.Request) (reconcile.Result, error)", "(ctx context.Context, req reconcile.Request) (reconcile.Result, error)"
@@ -44,31 +41,4 @@ func TestReconcileContext(t *testing.T) {
 		"another type":   {importReconcile, "func (r *R) Reconcile(o *Pod) (reconcile.Result, error) { return g(o) }", "", ""},
 		"empty receiver": {importReconcile, "func () Reconcile" + sign + " { return g(req) }", "", ""},
 	}, reconcileContexts)
-}
-
-// TestSetUpByAdd holds that the scaffold's main program and test can use a
-// controller of old by the function that it has for that.
-func TestSetUpByAdd(t *testing.T) {
-	const (
-		add       = "func Add(m manager.Manager) error { return add(m, newReconciler(m)) }"
-		reconcile = ") Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) { return g(ctx) }"
-		setup     = "\n\n// SetupWithManager adds the controller to the manager.\nfunc (*CacheReconciler) SetupWithManager(mgr manager.Manager) error { return Add(mgr) }"
-		old       = add + "\n\ntype ReconcileCache struct {\n\tclient client.Client\n\tmy     *runtime.Scheme\n\tn, o   int\n}\n\nfunc (r *ReconcileCache" + reconcile
-		named     = add + "\n\ntype CacheReconciler struct{}\n\nfunc (r *CacheReconciler" + reconcile
-		standIn   = "\n\n// CacheReconciler is what cmd/main.go sets up and tests call; ReconcileCache does the work.\ntype CacheReconciler struct {\n\tclient.Client\n\tScheme *runtime.Scheme\n}" +
-			"\n\n// Reconcile calls ReconcileCache.\nfunc (r *CacheReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {\n\treturn (&ReconcileCache{client: r.Client, my: r.Scheme}).Reconcile(ctx, req)\n}"
-		imports = importContext + "; " + importClient + "; " + importManager + "; " + importReconcile + `; "k8s.io/apimachinery/pkg/runtime"`
-	)
-	runPasses(t, map[string]passCase{
-		"of v0.x":           {imports, old, "", old + standIn + setup},
-		"has the name":      {imports, named, "", named + setup},
-		"has one":           {imports, named + setup, "", ""},
-		"has no controller": {imports, add, "", ""},
-		"takes more":        {importManager, "func Add(m manager.Manager, n int) error { return g(m, n) }", "", ""},
-		"takes nothing":     {importManager, "func Add() manager.Manager { return g() }", "", ""},
-		"embeds": {
-			imports, strings.Replace(old, "client client.Client", "client.Client", 1),
-			"", strings.Replace(strings.Replace(old, "client client.Client", "client.Client", 1)+standIn+setup, "{client: r.", "{Client: r.", 1),
-		},
-	}, setUpByAdd)
 }
