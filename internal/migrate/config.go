@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -430,18 +431,14 @@ func (m *migration) writeDocuments(name string, docs []*yaml.Node) {
 
 // joinDocuments is the text of objects in one file.
 func joinDocuments(docs []*yaml.Node) ([]byte, error) {
-	var text []byte
+	texts := make([][]byte, len(docs))
 	for i, d := range docs {
-		if i > 0 {
-			text = append(text, "---\n"...)
-		}
-		data, err := yamledit.Encode(d)
-		if err != nil {
+		var err error
+		if texts[i], err = yamledit.Encode(d); err != nil {
 			return nil, err
 		}
-		text = append(text, data...)
 	}
-	return text, nil
+	return bytes.Join(texts, []byte("---\n")), nil
 }
 
 var prefixLine = lazy.Delayed(`(?m)^namePrefix: *"?([a-z0-9][-a-z0-9]*)"?\s*$`)

@@ -207,12 +207,11 @@ func (m *migration) deployment() error {
 
 // carryReplaced takes over what an object says that the scaffold's does not.
 func (m *migration) carryReplaced(o *object) {
-	skip := func(l leaf) bool { return skipDeployment(l.way()) }
 	switch o.Kind {
 	case "ServiceAccount":
-		m.carryObject(o, accountPath, skip)
+		m.carryObject(o, accountPath)
 	case "Namespace":
-		m.carryObject(o, managerPath, skip)
+		m.carryObject(o, managerPath)
 	case "Kustomization":
 		m.keep(o.file, o.file, m.files[o.file].data)
 		m.note(o.file, "config has kustomizations of its own: take over what this one does beside listing the files of deploy, then remove it")

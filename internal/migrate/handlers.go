@@ -323,12 +323,6 @@ func (f *goFile) mapperText(e ast.Expr) string {
 	return f.Text(e)
 }
 
-// isForObject says whether a handler makes requests for the object itself.
-func (f *goFile) isForObject(e ast.Expr) bool {
-	lit := literalOf(e)
-	return lit != nil && f.Is(lit.Type, crHandler, "EnqueueRequestForObject")
-}
-
 // oldWatches rewrites the watches that stay calls of Watch, because what is
 // around them is not a list of watches only.
 func oldWatches(f *goFile) {

@@ -15,6 +15,7 @@ import (
 const (
 	managerPath = "config/manager/manager.yaml"
 	accountPath = "config/rbac/service_account.yaml"
+	managerBox  = "spec/template/spec/containers/[name=manager]/" // the way to its container
 )
 
 // manager carries what the operator's Deployment says over to config/manager.
@@ -25,10 +26,7 @@ func (m *migration) manager(o *object) {
 	yamledit.Set(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
 	yamledit.Set(box, "args", arguments(o.Spec.Template.Spec.Containers[i]))
 	m.general = append(m.general, Note{Text: restricted})
-	m.carryObject(o, managerPath, func(l leaf) bool {
-		way := strings.Replace(l.way(), "spec/template/spec/containers/[name=manager]", "container", 1)
-		return skipDeployment(way) || m.skipContainer(way, l.node)
-	})
+	m.carryObject(o, managerPath)
 }
 
 // restricted tells what the container may not, and the old one perhaps could.
@@ -37,7 +35,7 @@ const restricted = "The operator's container has limits of CPU and memory, and c
 // carryObject puts what an object of deploy sets, and its peer in the scaffold
 // does not, into the scaffold's file. Where both set something the scaffold's
 // stays, but for what makes an operator run, and the old file is kept beside.
-func (m *migration) carryObject(o *object, to string, skip func(leaf) bool) {
+func (m *migration) carryObject(o *object, to string) {
 	docs, err := documents(m.out[to].data)
 	if err != nil {
 		m.fail(fmt.Errorf("%s: %w", to, err))
@@ -55,7 +53,7 @@ func (m *migration) carryObject(o *object, to string, skip func(leaf) bool) {
 	}) {
 		theirs := find(place, l.steps)
 		switch c := (change{l, o.file, theirs}); {
-		case l.node.Tag == "!!null", isNoise(l.way()) && theirs != nil, skip(l), theirs != nil && value(theirs) == value(l.node):
+		case l.node.Tag == "!!null", isNoise(l.way()) && theirs != nil, skipDeployment(l.way()), m.skipContainer(l.way(), l.node), theirs != nil && value(theirs) == value(l.node):
 		case theirs == nil, len(theirs.Content) == 0 && theirs.Kind != yaml.ScalarNode, runs(l.way()):
 			mine = append(mine, c)
 		default:
@@ -69,7 +67,7 @@ func (m *migration) carryObject(o *object, to string, skip func(leaf) bool) {
 
 // runs says whether a value is one that an operator may not run without.
 func runs(way string) bool {
-	box, isBox := strings.CutPrefix(way, "spec/template/spec/containers/[name=manager]/")
+	box, isBox := strings.CutPrefix(way, managerBox)
 	return way == "spec/replicas" || isBox && hasAnyPrefix(box, "env", "args", "resources", "image")
 }
 
@@ -85,7 +83,7 @@ func skipDeployment(way string) bool {
 // skipContainer names what the scaffolds of v0.x wrote: the manager has ports
 // and probes of its own for that.
 func (m *migration) skipContainer(way string, n *yaml.Node) bool {
-	way, is := strings.CutPrefix(way, "container/")
+	way, is := strings.CutPrefix(way, managerBox)
 	switch {
 	case !is:
 		return false

@@ -296,9 +296,6 @@ func (m *migration) note(name, format string, args ...any) {
 func (m *migration) rest() error {
 	m.ownPage()
 	done := maps.Clone(m.dropped)
-	if done == nil {
-		done = map[string]string{}
-	}
 	for _, o := range m.out {
 		done[o.from] = ""
 	}

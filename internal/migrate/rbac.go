@@ -27,22 +27,14 @@ func (r rule) marker(namespace string) string {
 			parts = append(parts, key+"="+strings.Join(values, ";"))
 		}
 	}
-	if len(r.Groups) > 0 {
-		groups := slices.Clone(r.Groups)
-		for i, g := range groups {
-			if g == "" {
-				groups[i] = `""`
-			}
-		}
-		if len(groups) > 1 {
-			for i, g := range groups {
-				if g == `""` {
-					groups[i] = "core" // an empty one cannot stand in a list
-				}
-			}
-		}
-		add("groups", groups)
+	groups, core := slices.Clone(r.Groups), `""`
+	if len(groups) > 1 {
+		core = "core" // an empty one cannot stand in a list
 	}
+	for i, g := range groups {
+		groups[i] = cmp.Or(g, core)
+	}
+	add("groups", groups)
 	if namespace != "" && len(r.URLs) == 0 {
 		parts = append(parts, "namespace="+namespace)
 	}
@@ -248,11 +240,11 @@ func markReconcile(lines []string) pass {
 			if text == "" {
 				return
 			}
+			at := fn.Pos()
 			if fn.Doc != nil {
-				f.Insert(fn.Doc.Pos(), text+"\n")
-			} else {
-				f.Insert(fn.Pos(), text+"\n")
+				at = fn.Doc.Pos()
 			}
+			f.Insert(at, text+"\n")
 			return
 		}
 	}

@@ -212,11 +212,8 @@ func isRegularPlural(kind, plural string) bool {
 // domain is what the groups have behind their first label, of the group that
 // comes first.
 func (m *migration) domain() string {
-	_, domain, ok := strings.Cut(m.apis[0].group, ".")
-	if !ok {
-		return m.apis[0].group
-	}
-	return domain
+	_, domain, _ := strings.Cut(m.apis[0].group, ".")
+	return cmp.Or(domain, m.apis[0].group)
 }
 
 var notName = lazy.Delayed(`[^a-z0-9-]+`)
@@ -244,7 +241,8 @@ func (m *migration) controlled() map[string]bool {
 	out := map[string]bool{}
 	for f := range m.parse(m.ownCode()) {
 		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
-			if w, ok := f.readWatch(call); ok && f.isForObject(w.handler) {
+			w, ok := f.readWatch(call)
+			if lit := literalOf(w.handler); ok && lit != nil && f.Is(lit.Type, crHandler, "EnqueueRequestForObject") {
 				alias, name, _ := strings.Cut(typeOf(w.object), ".")
 				out[path.Join(f.ImportPath(alias), name)] = true
 			}
