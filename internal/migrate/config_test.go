@@ -81,7 +81,7 @@ func renderedScaffold(t *testing.T) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.renderKubebuilder(text); err != nil {
+	if err := m.renderBare(text); err != nil {
 		t.Fatal(err)
 	}
 	return m.rendered

@@ -34,7 +34,7 @@ func (m *migration) fromKubebuilder() error {
 		return err
 	}
 	m.dropVendor()
-	if err := m.renderKubebuilder(text); err != nil {
+	if err := m.renderBare(text); err != nil {
 		return err
 	}
 	m.put(project.FileName, append([]byte(project.FileHeader), text...))
@@ -340,9 +340,9 @@ func (m *migration) webhooksOf(dir, kind string, recorded map[string]any) map[st
 	return out
 }
 
-// renderKubebuilder renders the new scaffold without the controllers, which
-// the user's main program sets up.
-func (m *migration) renderKubebuilder(text []byte) error {
+// renderBare renders the new scaffold without the controllers, which are wired in
+// by what the user made of them.
+func (m *migration) renderBare(text []byte) error {
 	var p map[string]any
 	if err := yaml.Unmarshal(text, &p); err != nil {
 		return err
@@ -362,7 +362,9 @@ func (m *migration) renderKubebuilder(text []byte) error {
 	}
 	// The user's types come in the place of the scaffold's, and what calls their
 	// methods in that of its webhooks.
-	return m.render(bare, m.oldCerts(), func(name string) bool { return hasAnyPrefix(name, "api/", "internal/webhook/") })
+	return m.render(bare, m.oldCerts(), func(name string) bool {
+		return hasAnyPrefix(name, "api/", "internal/webhook/") && (m.layout != LayoutSDK0 || strings.HasSuffix(name, "_types.go"))
+	})
 }
 
 // oldCerts is where the certificates of the webhooks came from, as 'mysdk create

@@ -155,13 +155,9 @@ func commonPasses(kinds map[string][]string) []pass {
 	return []pass{renameImports, conditions, clientAPI, managerOptions, eventHandlers, coreTypes, clusterName, fakeClients(kinds), loggers}
 }
 
-// projectFile is the text of the new PROJECT. Without controllers it is what
-// the scaffold is rendered by: they are wired in by what the user made of them.
-func (m *migration) projectFile(controllers bool) ([]byte, error) {
-	domain, controlled := m.domain(), map[string]bool{}
-	if controllers {
-		controlled = m.controlled()
-	}
+// projectFile is the text of the new PROJECT.
+func (m *migration) projectFile() ([]byte, error) {
+	domain, controlled := m.domain(), m.controlled()
 	var resources []map[string]any
 	for _, a := range m.apis {
 		group, own, ok := strings.Cut(a.group, ".") // groups may be of several domains
@@ -196,7 +192,15 @@ func (m *migration) projectFile(controllers bool) ([]byte, error) {
 	if m.namespaced {
 		p["namespaced"] = true
 	}
-	return yamledit.Encode(p)
+	text, err := yamledit.Encode(p)
+	if err != nil {
+		return nil, err
+	}
+	f, err := project.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return f.Bytes()
 }
 
 // isRegularPlural says whether a plural is the one that PROJECT leaves out.
@@ -254,26 +258,12 @@ func (m *migration) controlled() map[string]bool {
 // scaffold renders the new project and takes its files.
 func (m *migration) scaffold() error {
 	m.namespaced = m.isNamespaced()
-	text, err := m.projectFile(false)
+	text, err := m.projectFile()
 	if err != nil {
 		return err
 	}
-	// The user's types come in the place of the scaffold's.
-	if err := m.render(text, "", func(name string) bool { return strings.HasPrefix(name, "api/") && strings.HasSuffix(name, "_types.go") }); err != nil {
-		return err
-	}
-	if text, err = m.projectFile(true); err != nil {
-		return err
-	}
-	f, err := project.Parse(text)
-	if err != nil {
-		return err
-	}
-	if text, err = f.Bytes(); err != nil {
-		return err
-	}
-	m.out[project.FileName] = output{file: file{data: append([]byte(project.FileHeader), text...), mode: 0o644}}
-	return nil
+	m.put(project.FileName, append([]byte(project.FileHeader), text...))
+	return m.renderBare(text)
 }
 
 // goFile moves a Go file and carries its text over.
