@@ -73,8 +73,8 @@ func TestMigrateElsewhere(t *testing.T) {
 			t.Fatalf("exit code %d\n%s", code, w.Err)
 		}
 	}
-	expectGoMod(t, w, "../../far/away/new/go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../../../work/lib", "replace example.com/third => ./third")
-	expectGoMod(t, w, "../new/go.mod", "replace example.com/lib => ../lib", "replace example.com/third => ./third")
+	expectGoMod(t, w, "../../far/away/new/go.mod", "\texample.com/lib v0.0.0", "\texample.com/lib => ../../../work/lib", "\texample.com/third => ./third")
+	expectGoMod(t, w, "../new/go.mod", "\texample.com/lib => ../lib", "\texample.com/third => ./third")
 }
 
 // TestMigrateTidies holds that modules beside the project are found while its
@@ -89,7 +89,7 @@ func TestMigrateTidies(t *testing.T) {
 	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--output-dir", "../../far/new"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
-	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "replace example.com/third => ./third", "exclude example.invalid/gone v1.0.0")
+	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "\texample.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "\texample.com/third => ./third", "exclude example.invalid/gone v1.0.0")
 	expectGoMod(t, w, "../../far/new/MIGRATION.md", "- CRDs are not compared with those of before, as mysdk-cluster is not built yet: run 'mysdk cluster start', then 'mysdk generate --check-compat=DIR' with a directory of the old ones")
 	if said := w.Err.String(); !strings.Contains(said, "pkg/sizes/rules.go:4:4: ") || strings.Contains(said, "no module was found") {
 		t.Errorf("it said:\n%s", said)
@@ -97,7 +97,7 @@ func TestMigrateTidies(t *testing.T) {
 	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
-	expectGoMod(t, w, "go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../lib")
+	expectGoMod(t, w, "go.mod", "\texample.com/lib v0.0.0", "\texample.com/lib => ../lib")
 	run(t, w, "go", "build", "./...")
 }
 
