@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/mod/modfile"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -47,29 +45,12 @@ const (
 	No    Status = "no"    // mysdk cannot
 )
 
-// scaffoldKey is where mysdk itself notes the version that wrote a scaffold.
-const scaffoldKey = "scaffold.mysdk.dev/v1"
-
 // Command is what one command of mysdk makes of the project.
 type Command struct {
 	Name   string   `json:"name"`
 	Status Status   `json:"status"`
 	Detail string   `json:"detail"`
 	Do     []string `json:"do,omitempty"` // what is missing, each beginning with file:line where there is one
-}
-
-// Versions are those that the project is built with; empty is unknown.
-type Versions struct {
-	Go                string `json:"go,omitempty"`
-	ControllerRuntime string `json:"controllerRuntime,omitempty"`
-	Kubernetes        string `json:"kubernetes,omitempty"` // of the k8s.io modules
-	ControllerTools   string `json:"controllerTools,omitempty"`
-}
-
-// Plugin is an entry of PROJECT's plugins that are not its layout.
-type Plugin struct {
-	Key    string `json:"key"`
-	Detail string `json:"detail"`
 }
 
 // Change is what can be done to the project safely.
@@ -103,8 +84,6 @@ type Report struct {
 	Repo       string   `json:"repo,omitempty"`
 	MultiGroup bool     `json:"multigroup"`
 	Namespaced bool     `json:"namespaced"`
-	Versions   Versions `json:"versions"`
-	Plugins    []Plugin `json:"plugins,omitempty"`
 	// ControllerGen are the calls that generated files come from, where they
 	// are not the usual ones; Notes say what of them was left out.
 	ControllerGen []ControllerGen `json:"controllerGen,omitempty"`
@@ -143,7 +122,7 @@ type inspection struct {
 }
 
 // Inspect reports on the project and returns the changes to it that are safe:
-// scaffold markers that are missing, and generated files that are out of date.
+// the options of controller-gen, and generated files that are out of date.
 // A directory without a PROJECT file is an error.
 func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
 	in := &inspection{Options: o, ctx: ctx, tree: relayout.NewTree(o.Host.Files, o.Dir), report: &Report{Resources: []Resource{}}}
@@ -154,12 +133,7 @@ func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
 	if in.facts, err = scan(in.tree); err != nil {
 		return nil, fileset.Set{}, err
 	}
-	if in.isGo() {
-		if err := in.markers(); err != nil {
-			return nil, fileset.Set{}, err
-		}
-	}
-	set := in.tree.Set()
+	var set fileset.Set
 	for _, check := range []func() (Command, fileset.Set, error){in.generated, in.createsAPI, in.createsWebhook, in.runLocal, in.install, in.deploy, in.test, in.image, in.bundle} {
 		c, change, err := check()
 		if err != nil {
@@ -215,7 +189,7 @@ func firstOf(err, otherwise error) error {
 	return otherwise
 }
 
-// origin finds the tool that made the project, and the versions in it.
+// origin finds the tool that made the project.
 func (in *inspection) origin() error {
 	makefile, _, err := in.tree.Read("Makefile")
 	if err != nil {
@@ -239,76 +213,7 @@ func (in *inspection) origin() error {
 	default:
 		in.report.Tool = strings.TrimSpace("kubebuilder " + in.file.CLIVersion)
 	}
-	in.report.Versions.ControllerTools = setting("CONTROLLER_TOOLS_VERSION")
-	if !strings.HasPrefix(in.report.Versions.ControllerTools, "v") { // an expression, or none
-		if in.report.Versions.ControllerTools, err = in.madeCRDs(); err != nil {
-			return err
-		}
-	}
-	in.plugins()
-	data, there, err := in.tree.Read("go.mod")
-	if err != nil || !there {
-		return err
-	}
-	m, err := modfile.ParseLax("go.mod", data, nil)
-	if err != nil {
-		return nil //nolint:nilerr // the generators say what is wrong with it
-	}
-	if m.Module != nil && in.report.Repo == "" {
-		in.report.Repo = m.Module.Mod.Path
-	}
-	if m.Go != nil {
-		in.report.Versions.Go = m.Go.Version
-	}
-	for _, r := range m.Require {
-		switch r.Mod.Path {
-		case "sigs.k8s.io/controller-runtime":
-			in.report.Versions.ControllerRuntime = r.Mod.Version
-		case "k8s.io/apimachinery":
-			in.report.Versions.Kubernetes = r.Mod.Version
-		}
-	}
 	return nil
-}
-
-// plugins lists the further plugins that PROJECT names.
-func (in *inspection) plugins() {
-	var keys []string
-	for key := range in.file.Plugins {
-		if key != scaffoldKey { // mysdk's own
-			keys = append(keys, key)
-		}
-	}
-	for _, key := range in.report.Layout {
-		if !strings.HasSuffix(key, "go.kubebuilder.io/v4") {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		p := Plugin{Key: key, Detail: "mysdk does not run it; its entry in PROJECT stays as it is"}
-		name, _, _ := strings.Cut(key, "/")
-		switch {
-		case strings.HasSuffix(name, ".sdk.operatorframework.io"):
-			p.Detail = "'bundle generate' and 'scorecard' do its work; its entry in PROJECT stays as it is"
-		case strings.HasPrefix(key, "deploy-image."):
-			p.Detail = "replaced by 'create api --image', which records it there"
-		case strings.HasPrefix(key, "helm.kubebuilder.io/v2"):
-			p.Detail = "replaced by 'generate chart', which records it there"
-		case strings.HasPrefix(key, "grafana.kubebuilder.io/"):
-			p.Detail = "replaced by 'edit --plugins grafana/v1-alpha', which records it there"
-		case strings.HasSuffix(name, "go.kubebuilder.io"):
-			p.Detail = "a layout that mysdk does not add to"
-		case slices.Contains(in.report.Layout, key) && !known(name):
-			p.Detail = "an external plugin: 'create' and 'edit' run it from where kubebuilder has it"
-		}
-		in.report.Plugins = append(in.report.Plugins, p)
-	}
-}
-
-// known says whether a plugin comes with kubebuilder or operator-sdk.
-func known(name string) bool {
-	return strings.HasSuffix(name, ".kubebuilder.io") || strings.HasSuffix(name, ".operatorframework.io")
 }
 
 // isGo says whether the project has Go code of its own.

@@ -63,7 +63,7 @@ const v4 = "domain: example.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: o
 
 // goProject is as small as one with Go code can be. A file "-" is not there.
 func goProject(more map[string]string) map[string]string {
-	files := map[string]string{"PROJECT": v4, "go.mod": "module example.com/op\n\ngo 1.24\n", "cmd/main.go": bareMain}
+	files := map[string]string{"PROJECT": v4, "go.mod": "module example.com/op\n\ngo 1.24\n", "cmd/main.go": "package main\n\nfunc main() {}\n"}
 	for name, text := range more {
 		if files[name] = text; text == "-" {
 			delete(files, name)
@@ -85,7 +85,6 @@ func TestInspectCommands(t *testing.T) {
 		"create":            {command: "create api", want: Works, text: "are there"},
 		"create is refused": {change: func(o *Options) { o.CreateAPI = func(string) error { return refused } }, command: "create api", want: Needs, text: "cmd/main.go:3: "},
 		"with its hint":     {change: func(o *Options) { o.CreateAPI = func(string) error { return refused } }, command: "create api", want: Needs, text: "do that"},
-		"and the cure":      {change: func(o *Options) { o.CreateAPI = func(string) error { return refused } }, command: "create api", want: Needs, text: "scheme back: 'mysdk adopt --write'"},
 		"the other pattern": {change: func(o *Options) {
 			o.CreateAPI = func(p string) error {
 				if p == "" {
@@ -138,41 +137,17 @@ func TestInspectCommands(t *testing.T) {
 	}
 }
 
-func TestInspectChanges(t *testing.T) {
-	r, files, err := inspect(t, t.Context(), world(t, goProject(map[string]string{
-		"config/crd/kustomization.yaml": "resources:\n- a.yaml\n",
-	})), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{"cmd/main.go", "config/crd/kustomization.yaml"}, files); d != "" {
-		t.Errorf("files (-want +got):\n%s", d)
-	}
-	if len(r.Changes) != 4 {
-		t.Errorf("changes %v", r.Changes)
-	}
-}
-
 func TestInspectOrigin(t *testing.T) {
 	for name, c := range map[string]struct {
 		project, makefile string
 		tool              string
 		layout            []string
-		plugins           []Plugin
 	}{
-		"mysdk":             {v4, "MYSDK ?= mysdk\n", "mysdk", []string{"go.kubebuilder.io/v4"}, nil},
-		"operator-sdk":      {v4, "OPERATOR_SDK_VERSION ?= v1.38.0\n", "operator-sdk v1.38.0", []string{"go.kubebuilder.io/v4"}, nil},
-		"kubebuilder":       {v4 + "cliVersion: v4.15.0\n", "", "kubebuilder v4.15.0", []string{"go.kubebuilder.io/v4"}, nil},
-		"layout as a text":  {strings.Replace(v4, "\n- ", " ", 1), "", "kubebuilder", []string{"go.kubebuilder.io/v4"}, nil},
-		"before the layout": {"version: \"2\"\n", "", "kubebuilder", []string{"go.kubebuilder.io/v2"}, []Plugin{{"go.kubebuilder.io/v2", "a layout that mysdk does not add to"}}},
-		"other plugins": {strings.Replace(v4, "v4\n", "v4\n- mine.example.com/v1\n", 1) + "plugins:\n  deploy-image.go.kubebuilder.io/v1-alpha: {}\n  grafana.kubebuilder.io/v1-alpha: {}\n  helm.kubebuilder.io/v1-alpha: {}\n  helm.kubebuilder.io/v2-alpha: {}\n", "", "kubebuilder",
-			[]string{"go.kubebuilder.io/v4", "mine.example.com/v1"}, []Plugin{
-				{"deploy-image.go.kubebuilder.io/v1-alpha", "replaced by 'create api --image', which records it there"},
-				{"grafana.kubebuilder.io/v1-alpha", "replaced by 'edit --plugins grafana/v1-alpha', which records it there"},
-				{"helm.kubebuilder.io/v1-alpha", "mysdk does not run it; its entry in PROJECT stays as it is"},
-				{"helm.kubebuilder.io/v2-alpha", "replaced by 'generate chart', which records it there"},
-				{"mine.example.com/v1", "an external plugin: 'create' and 'edit' run it from where kubebuilder has it"},
-			}},
+		"mysdk":             {v4, "MYSDK ?= mysdk\n", "mysdk", []string{"go.kubebuilder.io/v4"}},
+		"operator-sdk":      {v4, "OPERATOR_SDK_VERSION ?= v1.38.0\n", "operator-sdk v1.38.0", []string{"go.kubebuilder.io/v4"}},
+		"kubebuilder":       {v4 + "cliVersion: v4.15.0\n", "", "kubebuilder v4.15.0", []string{"go.kubebuilder.io/v4"}},
+		"layout as a text":  {strings.Replace(v4, "\n- ", " ", 1), "", "kubebuilder", []string{"go.kubebuilder.io/v4"}},
+		"before the layout": {"version: \"2\"\n", "", "kubebuilder", []string{"go.kubebuilder.io/v2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _, err := inspect(t, t.Context(), world(t, map[string]string{"PROJECT": c.project, "Makefile": c.makefile}), nil)
@@ -184,9 +159,6 @@ func TestInspectOrigin(t *testing.T) {
 			}
 			if d := cmp.Diff(c.layout, r.Layout); d != "" {
 				t.Errorf("layout (-want +got):\n%s", d)
-			}
-			if d := cmp.Diff(c.plugins, r.Plugins); d != "" {
-				t.Errorf("plugins (-want +got):\n%s", d)
 			}
 		})
 	}

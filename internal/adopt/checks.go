@@ -55,12 +55,12 @@ func (in *inspection) createsAPI() (Command, fileset.Set, error) {
 	case err == nil && in.failing:
 		return needs(name, "its files fit, and then it generates: correct what stops 'generate', or add --make=false")
 	case err == nil:
-		return works(name, "the markers in %s and the kustomizations are there", mainFile)
+		return works(name, "the markers in cmd/main.go and the kustomizations are there")
 	}
 	if !in.failing && in.CreateAPI("blank") == nil {
 		return works(name+" --pattern blank", "the other pattern does not fit: %s", err)
 	}
-	return needs(name, "it would be refused:", in.fixable(advice(err))...)
+	return needs(name, "it would be refused:", advice(err)...)
 }
 
 func (in *inspection) createsWebhook() (Command, fileset.Set, error) {
@@ -72,7 +72,7 @@ func (in *inspection) createsWebhook() (Command, fileset.Set, error) {
 	case errors.Is(err, ErrNothingToTry):
 		return works(name, "not tried: every kind of the project's has webhooks already")
 	case err != nil:
-		return needs(name, "it would be refused:", in.fixable(advice(err))...)
+		return needs(name, "it would be refused:", advice(err)...)
 	case in.failing:
 		return needs(name, "its files fit, and then it generates: correct what stops 'generate', or add --make=false")
 	}
@@ -81,20 +81,6 @@ func (in *inspection) createsWebhook() (Command, fileset.Set, error) {
 
 // ErrNothingToTry is returned by a probe that found nothing to try itself on.
 var ErrNothingToTry = errors.New("nothing to try it on")
-
-// fixable adds all that --write would do about missing markers to the advice,
-// which stops at the first.
-func (in *inspection) fixable(list []string) []string {
-	if !strings.Contains(strings.Join(list, "\n"), marker) {
-		return list
-	}
-	for _, c := range in.report.Changes {
-		if strings.Contains(c.What, marker) {
-			list = append(list, c.File+": "+c.What+": 'mysdk adopt --write' does it")
-		}
-	}
-	return list
-}
 
 // layout says why create cannot work on the project, and otherwise true.
 func (in *inspection) layout(name string) (Command, bool) {

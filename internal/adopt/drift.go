@@ -3,7 +3,6 @@ package adopt
 import (
 	"bytes"
 	"fmt"
-	"path"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/example/mysdk/internal/generate/calls"
 )
 
-// generated renders code and manifests as the project will be with the safe
-// changes, and says what comes out differently and why.
+// generated renders code and manifests, and says what comes out differently and
+// why.
 func (in *inspection) generated() (Command, fileset.Set, error) {
 	name := "generate"
 	if !in.isGo() {
@@ -27,7 +26,6 @@ func (in *inspection) generated() (Command, fileset.Set, error) {
 	}
 	var r generate.Result
 	if err == nil {
-		opts.Overlay = in.tree.Set()
 		r, err = generate.Render(in.ctx, opts)
 	}
 	if in.ctx.Err() != nil {
@@ -106,28 +104,6 @@ func (in *inspection) difference(file string, set fileset.Set) (line int, why st
 
 // generatorLine is the line of a manifest that names controller-gen's version.
 var generatorLine = lazy.Delayed(`(?m)^ *controller-gen\.kubebuilder\.io/version: *(.*)$`)
-
-// madeCRDs is the version of the controller-gen that made the project's CRDs, as
-// the first of them says; empty where none does.
-func (in *inspection) madeCRDs() (string, error) {
-	names, err := in.tree.Names()
-	if err != nil {
-		return "", err
-	}
-	for _, name := range names {
-		if path.Dir(name) != "config/crd/bases" {
-			continue
-		}
-		data, _, err := in.tree.Read(name)
-		if err != nil {
-			return "", err
-		}
-		if m := generatorLine.FindSubmatch(data); m != nil {
-			return string(m[1]), nil
-		}
-	}
-	return "", nil
-}
 
 // firstDifference counts lines from 1.
 func firstDifference(a, b []byte) int {

@@ -1,8 +1,6 @@
 package adopt
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/example/mysdk/internal/fileset"
@@ -46,26 +44,5 @@ func TestDifference(t *testing.T) {
 				t.Errorf("line %d: %q, %v; want line %d: %q", line, why, err, c.line, c.why)
 			}
 		})
-	}
-}
-
-// TestMadeCRDs: where the Makefile works the version out, the CRDs know it.
-func TestMadeCRDs(t *testing.T) {
-	w := hosttest.New(t)
-	for name, data := range map[string]string{
-		"Makefile":                      "CONTROLLER_TOOLS_VERSION = $(shell go list -m -f {{.Version}} sigs.k8s.io/controller-tools)\n",
-		"config/crd/bases/a_hand.yaml":  "kind: CustomResourceDefinition\n",
-		"config/crd/bases/b_shops.yaml": "metadata:\n  annotations:\n    controller-gen.kubebuilder.io/version: v0.21.0\n",
-	} {
-		if err := os.MkdirAll(filepath.Dir(w.Path(name)), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Files.WriteFile(w.Path(name), []byte(data), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	in := &inspection{tree: relayout.NewTree(w.Files, w.Dir), report: &Report{}}
-	if err := in.origin(); err != nil || in.report.Versions.ControllerTools != "v0.21.0" {
-		t.Errorf("%q, %v", in.report.Versions.ControllerTools, err)
 	}
 }

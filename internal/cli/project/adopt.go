@@ -34,13 +34,13 @@ func NewAdopt(f *cli.Factory) *cobra.Command {
 		Use: "adopt [DIR]", Short: "Check a kubebuilder or operator-sdk project for compatibility", GroupID: "write",
 		Long: `Check a kubebuilder or operator-sdk project for compatibility.
 
-The report shows which tool and versions created the project, its kinds, and for
-each command whether it works, or what is missing and where. Nothing in the
-project is changed: commands that write are run in memory.
+The report shows which tool created the project, its kinds, and for each command
+whether it works, or what is missing and where. Nothing in the project is
+changed: commands that write are run in memory.
 
---write makes the safe changes, all at once: it restores missing scaffold
-markers, records the options of the project's controller-gen calls in
-.mysdk.yaml, and regenerates files that are out of date.`,
+--write makes the safe changes, all at once: it records the options of the
+project's controller-gen calls in .mysdk.yaml, and regenerates files that are
+out of date.`,
 		Example: `  # which commands work in this project
   mysdk adopt
 
@@ -197,11 +197,6 @@ func adoptText(b io.Writer, r *adopt.Report) {
 		groups = "several groups"
 	}
 	fmt.Fprintf(b, "  domain %s, module %s, %s, %s\n", orNone(r.Domain), orNone(r.Repo), groups, scope)
-	v := r.Versions
-	fmt.Fprintf(b, "  Go %s, controller-runtime %s, Kubernetes %s, controller-gen %s\n", orNone(v.Go), orNone(v.ControllerRuntime), orNone(v.Kubernetes), orNone(v.ControllerTools))
-	for _, p := range r.Plugins {
-		fmt.Fprintf(b, "  plugin %s: %s\n", p.Key, p.Detail)
-	}
 	for _, c := range r.ControllerGen {
 		fmt.Fprintf(b, "  controller-gen as in %s: %s\n", c.From, c.Args)
 	}
