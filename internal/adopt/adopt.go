@@ -125,7 +125,7 @@ type inspection struct {
 // the options of controller-gen, and generated files that are out of date.
 // A directory without a PROJECT file is an error.
 func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
-	in := &inspection{Options: o, ctx: ctx, tree: relayout.NewTree(o.Host.Files, o.Dir), report: &Report{Resources: []Resource{}}}
+	in := &inspection{Options: o, ctx: ctx, tree: relayout.NewTree(relayout.LF{Files: o.Host.Files}, o.Dir), report: &Report{Resources: []Resource{}}}
 	if err := in.read(); err != nil {
 		return nil, fileset.Set{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/generate/calls"
+	"github.com/example/mysdk/internal/relayout"
 )
 
 // generated renders code and manifests, and says what comes out differently and
@@ -27,6 +28,9 @@ func (in *inspection) generated() (Command, fileset.Set, error) {
 	var r generate.Result
 	if err == nil {
 		r, err = generate.Render(in.ctx, opts)
+	}
+	if err == nil {
+		r.Set, err = relayout.LF{Files: in.Host.Files}.Changed(r.Set, in.Dir)
 	}
 	if in.ctx.Err() != nil {
 		return Command{}, fileset.Set{}, in.ctx.Err()
@@ -85,6 +89,7 @@ func (in *inspection) keepCalls(found calls.Found, used []generate.Call) (filese
 // it is.
 func (in *inspection) difference(file string, set fileset.Set) (line int, why string, err error) {
 	f, _ := set.Get(file)
+	f.Data = bytes.ReplaceAll(f.Data, []byte("\r\n"), []byte("\n"))
 	old, there, err := in.tree.Read(file)
 	switch {
 	case err != nil:

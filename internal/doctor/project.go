@@ -19,6 +19,7 @@ import (
 	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/openapi"
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/upgrade"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -154,6 +155,9 @@ func (e *exam) generated() {
 		})
 		err = errors.Join(err, r.Set.Merge(more.Set))
 		e.made = r.Set
+	}
+	if err == nil {
+		r.Set, err = relayout.LF{Files: o.Host.Files}.Changed(r.Set, o.Dir)
 	}
 	switch {
 	case e.ctx.Err() != nil: // Examine tells

@@ -100,7 +100,7 @@ func runAdopt(ctx context.Context, f *cli.Factory, o *adoptOptions) error {
 	if !o.write {
 		return f.Report(o.output, r, func(w io.Writer) { adoptText(w, r) })
 	}
-	if set, err = there.Tree().Changed(set); err != nil {
+	if set, err = there.Changed(set); err != nil {
 		return err
 	}
 	if err := there.Write(ctx, set, o.dryRun); err != nil || o.dryRun && set.Len() > 0 {
