@@ -68,7 +68,7 @@ func text(group *ast.CommentGroup) string {
 // Copyright is what the first copyright line of a license header names.
 type Copyright struct{ Year, Owner string }
 
-var copyrightLine = lazy.Delayed(`(?m)^[ \t*/]*Copyright(?: ([0-9]{4}))?(?: ([^\n]*?))?\.?[ \t]*$`)
+var copyrightLine = lazy.Delayed(`(?m)^[ \t*/]*Copyright(?: ([0-9]{4}|YEAR))?(?: ([^\n]*?))?\.?[ \t]*$`)
 
 // ReadCopyright finds the year and the owner in a license header; both are
 // empty where it has none.

@@ -1,6 +1,8 @@
 package scaffold
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"maps"
 	"path"
@@ -41,7 +43,10 @@ func (s *Scaffold) SetLicense(l License) error {
 		return err
 	}
 	return s.tree.EachGo(func(name string, src []byte) error {
-		return s.tree.Write(name, relayout.ReplaceHeader(src, old, string(header)))
+		// kubebuilder's header file says YEAR where its files have the year.
+		year := " " + cmp.Or(relayout.ReadCopyright(string(src)).Year, strconv.Itoa(s.plugin.Year))
+		in := func(header string) string { return strings.ReplaceAll(header, " YEAR", year) }
+		return s.tree.Write(name, relayout.ReplaceHeader(src, in(old), in(string(header))))
 	})
 }
 
@@ -56,7 +61,11 @@ func (s *Scaffold) newHeader(l License) ([]byte, error) {
 		plugin.Year = year
 	}
 	apache := func(owner string) ([]byte, error) {
-		return s.file.Header(plugin, map[string]string{"license": "apache2", "owner": owner})
+		header, err := s.file.Header(plugin, map[string]string{"license": "apache2", "owner": owner})
+		if was.Year == "YEAR" {
+			header = bytes.Replace(header, []byte(" "+strconv.Itoa(plugin.Year)), []byte(" YEAR"), 1)
+		}
+		return header, err
 	}
 	owner := was.Owner
 	if l.Owner != nil {
