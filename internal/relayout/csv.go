@@ -4,12 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	lazy "go.podman.io/storage/pkg/regexp"
-)
+	"go.yaml.in/yaml/v3"
 
-var (
-	supportedLine = lazy.Delayed(`^(\s*(?:- )?supported:\s*)(true|false)(\s*)$`)
-	typeLine      = lazy.Delayed(`^\s*(?:- )?type:\s*"?(OwnNamespace|SingleNamespace|MultiNamespace|AllNamespaces)"?\s*$`)
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // InstallModes says in a ClusterServiceVersion that the manager is for the
@@ -17,32 +14,31 @@ var (
 // be installed in the other two modes is its author's choice, unless all four are as
 // they are scaffolded. The rest of the file stays as it is.
 func InstallModes(csv []byte, namespaced bool) []byte {
-	lines := strings.SplitAfter(string(csv), "\n")
-	modes := map[string]int{} // the lines that say whether they are supported
+	var doc yaml.Node
+	if err := yaml.Unmarshal(csv, &doc); err != nil {
+		return csv // 'bundle generate' says what is wrong with it
+	}
+	modes := map[string]*yaml.Node{} // whether they are supported
 	asScaffolded := 0
-	for i, line := range lines {
-		m := typeLine.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		for _, at := range []int{i - 1, i + 1} { // the two fields of a list item
-			if at < 0 || at >= len(lines) || (at < i) == strings.Contains(line, "- ") {
+	if list := yamledit.Lookup(&doc, "spec.installModes"); list != nil {
+		for _, item := range list.Content {
+			mode, supported := yamledit.Value(item, "type"), yamledit.Value(item, "supported")
+			if mode == nil || supported == nil || supported.Tag != "!!bool" {
 				continue
 			}
-			if s := supportedLine.FindStringSubmatch(lines[at]); s != nil {
-				modes[m[1]] = at
-				if s[2] == strconv.FormatBool((m[1] == "AllNamespaces") == namespaced) {
-					asScaffolded++
-				}
+			modes[mode.Value] = supported
+			if supported.Value == strconv.FormatBool((mode.Value == "AllNamespaces") == namespaced) {
+				asScaffolded++
 			}
 		}
 	}
-	for mode, at := range modes {
+	lines := strings.SplitAfter(string(csv), "\n")
+	for mode, n := range modes {
 		if namespaced && asScaffolded < 4 && (mode == "SingleNamespace" || mode == "MultiNamespace") {
 			continue
 		}
-		s := supportedLine.FindStringSubmatch(lines[at])
-		lines[at] = s[1] + strconv.FormatBool((mode == "AllNamespaces") != namespaced) + s[3]
+		line := lines[n.Line-1]
+		lines[n.Line-1] = line[:n.Column-1] + strconv.FormatBool((mode == "AllNamespaces") != namespaced) + line[n.Column-1+len(n.Value):]
 	}
 	return []byte(strings.Join(lines, ""))
 }
