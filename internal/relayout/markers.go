@@ -3,7 +3,6 @@ package relayout
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -87,20 +86,21 @@ func clusterResource(list []string) string {
 	return ""
 }
 
-// WidenMarkers takes back what RestrictMarkers did. Markers with another
-// namespace stay.
-func WidenMarkers(src []byte, namespace string) []byte {
-	field := `namespace="?` + regexp.QuoteMeta(namespace) + `"?`
-	first := regexp.MustCompile(`:` + field + `,`)
-	later := regexp.MustCompile(`,` + field + `(,|\s|$)`)
-	var out []byte
+// WidenMarkers takes back what RestrictMarkers did. Markers that the user
+// restricted stay so; notes name those with the same namespace.
+func WidenMarkers(name string, src []byte, namespace string) (out []byte, notes []string) {
+	n := 0
 	for line := range bytes.Lines(src) {
+		n++
 		if rbacMarker.Match(line) {
-			line = later.ReplaceAll(first.ReplaceAll(line, []byte(":")), []byte("$1"))
+			line = bytes.Replace(line, []byte("namespace="+namespace+",resources="), []byte("resources="), 1)
+			if bytes.Contains(append(bytes.ReplaceAll(bytes.TrimSpace(line), []byte(`"`), nil), ','), []byte("namespace="+namespace+",")) {
+				notes = append(notes, fmt.Sprintf("%s:%d: stays restricted to the namespace %s", name, n, namespace))
+			}
 		}
 		out = append(out, line...)
 	}
-	return out
+	return out, notes
 }
 
 // WebhookNames are the names in the +kubebuilder:webhook markers of a Go file, by

@@ -2,6 +2,7 @@ package relayout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,15 +35,17 @@ func TestMarkers(t *testing.T) {
 			if d := cmp.Diff(c.notes, notes); d != "" {
 				t.Errorf("notes (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(c.cluster, string(WidenMarkers([]byte(c.namespaced), "op-system"))); d != "" {
-				t.Errorf("widened (-want +got):\n%s", d)
+			got, notes = WidenMarkers("a.go", []byte(c.namespaced), "op-system")
+			if d := cmp.Diff(c.cluster, string(got)); d != "" || len(notes) > 0 {
+				t.Errorf("widened (-want +got), with %q:\n%s", notes, d)
 			}
 		})
 	}
-	// Last in its line, as a person may write it.
-	got := WidenMarkers([]byte("// +kubebuilder:rbac:groups=a,resources=b,verbs=get,namespace=\"op-system\"\n"), "op-system")
-	if want := "// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n"; string(got) != want {
-		t.Errorf("got %q", got)
+	// What a person restricted stays so.
+	const own = "// +kubebuilder:rbac:groups=a,resources=b,verbs=get,namespace=\"op-system\"\n"
+	got, notes := WidenMarkers("a.go", []byte(own), "op-system")
+	if want := []string{"a.go:1: stays restricted to the namespace op-system"}; string(got) != own || !slices.Equal(notes, want) {
+		t.Errorf("got %q, %q", got, notes)
 	}
 }
 
@@ -96,8 +99,8 @@ func TestReadCopyright(t *testing.T) {
 
 func TestInstallModes(t *testing.T) {
 	modes := func(own, single, multi, all bool) string {
-		return fmt.Sprintf("  installModes:\n  - supported: %t\n    type: OwnNamespace\n  - supported: %t\n    type: SingleNamespace\n"+
-			"  - type: MultiNamespace\n    supported: %t\n  - type: AllNamespaces\n    supported: %t\n  other:\n    supported: true\n", own, single, multi, all)
+		return fmt.Sprintf("# mine\nspec:\n  installModes:\n  - supported: %t\n    type: OwnNamespace\n  - supported: %t\n    type: SingleNamespace\n"+
+			"  - type: MultiNamespace\n    supported: %t # why\n  - type: AllNamespaces\n    supported: %t\n\n  other:\n  - supported: true\n    type: OwnNamespace\n", own, single, multi, all)
 	}
 	for name, c := range map[string]struct {
 		src, want  string

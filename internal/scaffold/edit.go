@@ -136,10 +136,8 @@ func (s *Scaffold) reshape(shape project.Shape) error {
 		if err := s.installModes(*shape.Namespaced); err != nil {
 			return err
 		}
-		if *shape.Namespaced {
-			if err := s.noteClusterRules(after.Files); err != nil {
-				return err
-			}
+		if err := s.noteRules(shape, after.Files); err != nil {
+			return err
 		}
 	}
 	return s.record(file)
@@ -200,22 +198,25 @@ func (s *Scaffold) markers(shape project.Shape) func(string, []byte) []byte {
 	if shape.Namespaced == nil {
 		return nil
 	}
-	namespace := s.project.SystemNamespace()
 	return func(name string, src []byte) []byte {
-		if !*shape.Namespaced {
-			return relayout.WidenMarkers(src, namespace)
-		}
-		src, _ = relayout.RestrictMarkers(name, src, namespace)
+		src, _ = rescope(shape)(name, src, s.project.SystemNamespace())
 		return src
 	}
 }
 
-// noteClusterRules reports the user's rules that no Role can hold. The
+func rescope(shape project.Shape) func(name string, src []byte, namespace string) (out []byte, notes []string) {
+	if *shape.Namespaced {
+		return relayout.RestrictMarkers
+	}
+	return relayout.WidenMarkers
+}
+
+// noteRules reports the user's rules that no Role can hold, or that stay in one. The
 // scaffold's own have a ClusterRole.
-func (s *Scaffold) noteClusterRules(scaffolded map[string][]byte) error {
+func (s *Scaffold) noteRules(shape project.Shape, scaffolded map[string][]byte) error {
 	return s.tree.EachGo(func(name string, src []byte) error {
-		_, known := relayout.RestrictMarkers(name, scaffolded[name], "")
-		_, notes := relayout.RestrictMarkers(name, src, "")
+		_, known := rescope(shape)(name, scaffolded[name], s.project.SystemNamespace())
+		_, notes := rescope(shape)(name, src, s.project.SystemNamespace())
 		s.Notes = append(s.Notes, slices.DeleteFunc(notes, func(n string) bool { return slices.Contains(known, n) })...)
 		return nil
 	})
