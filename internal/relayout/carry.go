@@ -113,11 +113,12 @@ func (c *carrier) scaffolded() error {
 // shared tells of a file of the user's hand that each part of a package which
 // is split up would need.
 func (c *carrier) shared(name string, mine []byte) {
-	if !c.moves.unclear[path.Dir(name)] || bytes.Equal(mine, c.Before[name]) {
+	if bytes.Equal(mine, c.Before[name]) {
 		return
 	}
-	for other := range c.After {
-		if path.Base(other) == path.Base(name) && path.Dir(other) != path.Dir(c.moves.target(name)) && c.moves.leads(path.Dir(name), path.Dir(other)) {
+	for dir := range c.moves.unclear[path.Dir(name)] {
+		other := path.Join(dir, path.Base(name))
+		if _, there := c.After[other]; there && other != c.moves.target(name) {
 			c.problem(name, "%s is split up, and your changes here may belong in %s, too: undo them, and make them again in each part", path.Dir(name), other)
 			return
 		}
@@ -298,7 +299,7 @@ func (c *carrier) unclearImports(name string, src []byte) error {
 	}
 	found, _, err := imports(name, src)
 	for _, p := range slices.Sorted(maps.Keys(found)) {
-		if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && c.moves.unclear[dir] {
+		if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && c.moves.unclear[dir] != nil {
 			c.problems = append(c.problems, Problem{Path: name, First: found[p], What: "it imports " + p + ", which is split up"})
 		}
 	}

@@ -168,7 +168,9 @@ func TestCarry(t *testing.T) {
 		"a line taken out":                 {change: group, mine: tree{"config/rbac/kind_role.yaml": "kind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: lines that you took out have changed"}},
 		"a file in the way":                {change: group, mine: tree{"internal/controller/cache/kind_x.go": "package cache\n"}, problems: []string{"internal/controller/kind_x.go: internal/controller/cache/kind_x.go, where it is to go, exists already"}},
 		"text of the user's":               {group, tree{"AGENTS.md": "mine\n"}, tree{"AGENTS.md": "mine\n"}, nil},
-		"beside a file that moves":         {split, tree{"internal/controller/kind_helper.go": "package controller\n"}, tree{"internal/controller/cache/kind_helper.go": "package cache\n"}, nil},
+		"beside a file that moves": {change: split, mine: tree{"internal/controller/kind_helper.go": "package controller\n"}, problems: []string{
+			"internal/controller/kind_helper.go: internal/controller is split up, and where this file belongs cannot be told: move it by hand first",
+		}},
 		"what both parts need": {change: two, mine: tree{"internal/controller/suite.go": "package controller\n\nimport _ \"example.com/op/api/v1\"\n"}, problems: []string{
 			"internal/controller/suite.go: internal/controller is split up, and your changes here may belong in internal/controller/shop/suite.go, too: undo them, and make them again in each part",
 		}},

@@ -12,22 +12,25 @@ import (
 type moves struct {
 	files    map[string]string  // of the scaffold
 	dirs     map[string]string  // directories of Go packages that move as a whole
-	unclear  map[string]bool    // directories whose files go to several places
+	unclear  map[string]parts   // directories whose files go to several places
 	packages map[string]Package // by old import path
 	byDir    map[string]Package // the same by old directory
 	own      map[string]Package // by new path of a file: the package it comes into
 	withGo   map[string]bool    // directories that are packages of the project
 }
 
+// parts are the directories that a directory is split up into.
+type parts map[string]Package
+
 // newMoves follows each Go file of the scaffold to its new place. A directory whose
 // files all go to one other directory moves as a whole, with what the user has in
 // it; where they part, what is the user's cannot be told to belong to either.
 func newMoves(c Change) (moves, error) {
 	m := moves{
-		files: c.Moves, dirs: map[string]string{}, unclear: map[string]bool{},
+		files: c.Moves, dirs: map[string]string{}, unclear: map[string]parts{},
 		packages: map[string]Package{}, byDir: map[string]Package{}, own: map[string]Package{},
 	}
-	goes := map[string]map[string]Package{} // directory to directory
+	goes := map[string]parts{} // directory to directory
 	for _, name := range slices.Sorted(maps.Keys(c.Before)) {
 		to := m.target(name)
 		after, stays := c.After[to]
@@ -40,7 +43,7 @@ func newMoves(c Change) (moves, error) {
 		}
 		dir := path.Dir(name)
 		if goes[dir] == nil {
-			goes[dir] = map[string]Package{}
+			goes[dir] = parts{}
 		}
 		goes[dir][path.Dir(to)] = p
 		if path.Dir(to) != dir {
@@ -51,7 +54,7 @@ func newMoves(c Change) (moves, error) {
 		for to, p := range list {
 			switch {
 			case len(list) > 1:
-				m.unclear[dir] = true
+				m.unclear[dir] = list
 			case to != dir:
 				m.dirs[dir] = to
 				m.packages[path.Join(c.Module, dir)], m.byDir[dir] = p, p
@@ -83,28 +86,14 @@ func (m moves) target(name string) string {
 // says that this package goes to several places.
 func (m moves) along(name string) (to string, unclear bool) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if m.unclear[dir] {
-			to, ok := m.sibling(name)
-			return to, !ok
+		if m.unclear[dir] != nil {
+			return name, true
 		}
 		if target, ok := m.dirs[dir]; ok {
 			return target + strings.TrimPrefix(name, dir), false
 		}
 		if m.withGo[dir] {
 			break
-		}
-	}
-	return name, false
-}
-
-// sibling is where a file of a package that is split up goes: with the file of
-// the scaffold whose name begins in the same way, as in kind_controller.go and
-// kind_helpers.go.
-func (m moves) sibling(name string) (to string, ok bool) {
-	kind, _, found := strings.Cut(path.Base(name), "_")
-	for from, target := range m.files {
-		if other, _, _ := strings.Cut(path.Base(from), "_"); found && other == kind && path.Dir(from) == path.Dir(name) {
-			return path.Join(path.Dir(target), path.Base(name)), true
 		}
 	}
 	return name, false
@@ -122,7 +111,7 @@ func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
 		}
 		if p, ok := m.own[to]; ok {
 			r.Own = &p
-		} else if p, ok := m.packageOf(path.Dir(name), path.Dir(to)); ok {
+		} else if p, ok := m.byDir[path.Dir(name)]; ok {
 			r.Own = &p
 		}
 	}
@@ -132,27 +121,4 @@ func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
 	var err error
 	_, r.Aliases, err = imports(to, after)
 	return r, err
-}
-
-// packageOf is the package that files of one directory come into in another.
-func (m moves) packageOf(dir, to string) (Package, bool) {
-	if p, ok := m.byDir[dir]; ok {
-		return p, m.dirs[dir] == to
-	}
-	for from, target := range m.files {
-		if p, ok := m.own[target]; ok && path.Dir(from) == dir && path.Dir(target) == to {
-			return p, true
-		}
-	}
-	return Package{}, false
-}
-
-// leads says whether files of the scaffold go from one directory to another.
-func (m moves) leads(from, to string) bool {
-	for name, target := range m.files {
-		if path.Dir(name) == from && path.Dir(target) == to {
-			return true
-		}
-	}
-	return false
 }
