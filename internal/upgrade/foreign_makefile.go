@@ -91,11 +91,18 @@ func under(heading string, s merge3.Section) merge3.Section {
 
 // used are the sections that are the user's own, and those of the spare ones
 // for which something asks that stays: a target of the user's, a workflow, a
-// test, or another one of them.
+// script, a test, or another one of them.
 func (p *planner) used(theirs []merge3.Section, own, spare func(merge3.Section) bool) map[string]bool {
 	used := map[string]bool{}
 	var text strings.Builder
-	for _, name := range []string{".github/workflows/test-e2e.yml", ".github/workflows/test-chart.yml", ".gitlab-ci.yml", "test/e2e/e2e_test.go", "test/e2e/e2e_suite_test.go"} {
+	files := []string{".gitlab-ci.yml", "Dockerfile", "test/e2e/e2e_test.go", "test/e2e/e2e_suite_test.go"}
+	for _, dir := range []string{".github/workflows", "hack"} {
+		entries, _ := p.Files.ReadDir(p.path(dir)) // one that cannot be read calls nothing
+		for _, e := range entries {
+			files = append(files, path.Join(dir, e.Name()))
+		}
+	}
+	for _, name := range files {
 		text.Write(p.read(name))
 		if strings.HasSuffix(name, "_test.go") && len(p.read(name)) > 0 {
 			text.WriteString("\ntest-e2e\n")

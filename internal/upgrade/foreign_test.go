@@ -99,6 +99,21 @@ func TestForeign_Untouched(t *testing.T) {
 	}
 }
 
+// A target of the other tool's that anything else calls stays.
+func TestForeign_Called(t *testing.T) {
+	for _, file := range []string{".github/workflows/release.yml", "hack/release.sh", "Dockerfile", ".gitlab-ci.yml"} {
+		t.Run(file, func(t *testing.T) {
+			s, table := otherTool(t, foreignProject)
+			s.opts.peers = table
+			s.write(file, "run: make spare\n")
+			s.upgrade()
+			if makefile := s.read("Makefile"); !strings.Contains(makefile, "fetch $(SPARE)") || strings.Contains(makefile, "fetch $(TOOL)") {
+				t.Errorf("the Makefile is\n%s", makefile)
+			}
+		})
+	}
+}
+
 // What the user has removed stays away, also where no fingerprint says that the
 // other tool wrote it.
 func TestForeign_Removed(t *testing.T) {
