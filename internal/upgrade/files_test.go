@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -111,6 +112,22 @@ func TestRewriter_Said(t *testing.T) {
 	w := &rewriter{notes: []note{{"b.go", 10, "x"}, {"b.go", 9, "y"}, {"a.go", 20, "z"}, {"b.go", 9, "y"}}}
 	if d := cmp.Diff([]string{"a.go:20: z", "b.go:9: y", "b.go:10: x"}, w.said()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// Formats are checked where the language passes the version that refuses some.
+func TestUpgrade_Formats(t *testing.T) {
+	goLine := regexp.MustCompile(`(?m)^go [0-9.]+$`)
+	for was, want := range map[string]bool{"go 1.22.0": true, "go 1.25.0": false} {
+		s, table := otherTool(t, foreignProject)
+		s.opts.peers = table
+		s.write("go.mod", goLine.ReplaceAllString(s.read("go.mod"), was))
+		if p := s.upgrade(); p.Formats != want {
+			t.Errorf("%s: %v", was, p.Formats)
+		}
+		if p := s.upgrade(); p.Formats {
+			t.Errorf("%s: also the second time", was)
+		}
 	}
 }
 

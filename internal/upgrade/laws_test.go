@@ -100,7 +100,7 @@ func FuzzRewriter(f *testing.F) {
 		const name = "api/v1/a.go"
 		out := src
 		for round := range 2 {
-			w := &rewriter{code: code{module: "example.com/shop", packages: map[string]*goPackage{}}, options: true, builders: true, own: true, formats: true}
+			w := &rewriter{code: code{module: "example.com/shop", packages: map[string]*goPackage{}}, options: true, builders: true, own: true}
 			if !w.add(name, []byte(out)) {
 				if round == 0 {
 					return

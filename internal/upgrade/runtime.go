@@ -31,8 +31,9 @@ const (
 	// The webhook builder takes the object when it is made, and calls
 	// validators of any object custom.
 	genericWebhooks = "v0.23.0"
-	// The version of the language from which on go vet, also as go test runs
-	// it, refuses a format that is made at run time and has no arguments.
+	// The version of the language from which on go vet, also as go test runs it,
+	// refuses a format that is made at run time and has no arguments. 'go vet
+	// -fix' gives it one.
 	constantFormats = "v1.24.0"
 )
 
@@ -43,8 +44,7 @@ const (
 )
 
 // calls rewrites calls in the user's code that would not compile any more, or
-// no longer do what they did, where go.mod goes to a newer controller-runtime
-// or language.
+// no longer do what they did, where go.mod goes to a newer controller-runtime.
 func (p *planner) calls() error {
 	old, err := p.lf().ReadFile(p.path("go.mod"))
 	if err != nil {
@@ -57,8 +57,8 @@ func (p *planner) calls() error {
 		code:    code{module: modfile.ModulePath(mod), packages: map[string]*goPackage{}},
 		options: crosses(groupedOptions), names: crosses(uniqueNames), builders: crosses(genericWebhooks), own: crosses(separateWebhooks),
 	}
-	w.formats = semver.Compare(language(old), constantFormats) < 0 && semver.Compare(language(mod), constantFormats) >= 0
-	if !w.options && !w.names && !w.builders && !w.own && !w.formats {
+	p.plan.Formats = semver.Compare(language(old), constantFormats) < 0 && semver.Compare(language(mod), constantFormats) >= 0
+	if !w.options && !w.names && !w.builders && !w.own {
 		return nil
 	}
 	err = p.tree.EachGo(func(name string, src []byte) error {
@@ -88,7 +88,7 @@ func (p *planner) calls() error {
 // repaired notes that calls in a file were rewritten. One that was to stay as
 // it is for another reason does so but for them.
 func (p *planner) repaired(name string) {
-	const detail = "calls that would not compile, pass go vet or start any more"
+	const detail = "calls that would not compile or start any more"
 	i := slices.IndexFunc(p.plan.Files, func(f File) bool { return f.Path == name })
 	switch {
 	case i < 0:
@@ -108,14 +108,13 @@ func language(mod []byte) string {
 	return "v" + m.Go.Version
 }
 
-// rewriter brings the user's code to a newer controller-runtime and language.
+// rewriter brings the user's code to a newer controller-runtime.
 type rewriter struct {
 	code
 	options  bool // of the manager are in their old place
 	names    bool // of controllers may be the same so far
 	builders bool // of webhooks are in their old form
 	own      bool // types may be their own webhooks so far
-	formats  bool // may be made at run time so far
 	adapters map[adapterKey]string
 	notes    []note
 }
@@ -164,24 +163,17 @@ func (w *rewriter) nameControllers() {
 }
 
 // result is what a file has become: Go in any case, or else as it was, with a
-// note. Formats come last, as they may be in what the others put elsewhere.
+// note.
 func (w *rewriter) result(s *goedit.File) []byte {
 	line := s.FirstLine()
 	out, err := s.Result()
-	next, broken := goedit.Parse(s.Name, out)
+	_, broken := goedit.Parse(s.Name, out)
 	if err != nil || broken != nil {
 		w.notes = append(w.notes, note{s.Name, line, "what is here for an older controller-runtime could not be rewritten, and the file stays as it is: see its release notes"})
 		return s.Src
 	}
 	for _, line := range s.Skipped {
 		w.notes = append(w.notes, note{s.Name, line, "this is within something that was rewritten, and is as it was: see whether it compiles with today's controller-runtime"})
-	}
-	if !w.formats {
-		return out
-	}
-	formats(next)
-	if out, err = next.Result(); err != nil {
-		return s.Src
 	}
 	return out
 }

@@ -75,6 +75,8 @@ type Plan struct {
 	// ByMake says that the Makefile leaves out tests which change a cluster
 	// that is not theirs, and 'mysdk test' does not.
 	ByMake bool `json:"-"`
+	// Formats says that go vet begins to refuse formats which are made at run time.
+	Formats bool `json:"-"`
 	// Set is the whole change, PROJECT included: with the new version where
 	// there are no conflicts, else with the version that they are on the way to.
 	Set fileset.Set `json:"-"`

@@ -17,7 +17,7 @@ import (
 // what was noted. What is not Go afterwards fails the test.
 func rewritten(t *testing.T, own bool, files map[string]string) (map[string]string, []string) {
 	t.Helper()
-	w := &rewriter{code: code{module: "example.com/shop", packages: map[string]*goPackage{}}, options: own, builders: true, own: own, formats: own}
+	w := &rewriter{code: code{module: "example.com/shop", packages: map[string]*goPackage{}}, options: own, builders: true, own: own}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !w.add(name, []byte(files[name])) {
 			t.Fatalf("%s is not Go:\n%s", name, files[name])

@@ -358,6 +358,9 @@ func nextAfterUpgrade(p *upgrade.Plan, generated bool) string {
 	if !generated {
 		steps = append(steps, "mysdk generate")
 	}
+	if p.Formats {
+		steps = append(steps, "go vet -printf -fix ./...")
+	}
 	if p.ByMake {
 		return strings.Join(append(steps, "make test"), " && ")
 	}

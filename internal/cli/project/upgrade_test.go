@@ -127,10 +127,11 @@ func TestNextAfterUpgrade(t *testing.T) {
 		generated bool
 		want      string
 	}{
-		"all is done":          {upgrade.Plan{Files: []upgrade.File{{Path: "go.mod", Action: upgrade.Updated}}}, true, "mysdk test"},
-		"modules of the user":  {upgrade.Plan{Files: merged}, true, "go mod tidy && mysdk test"},
-		"not generated":        {upgrade.Plan{Files: merged}, false, "go mod tidy && mysdk generate && mysdk test"},
-		"tests that may do it": {upgrade.Plan{ByMake: true}, true, "make test"},
+		"all is done":              {upgrade.Plan{Files: []upgrade.File{{Path: "go.mod", Action: upgrade.Updated}}}, true, "mysdk test"},
+		"modules of the user":      {upgrade.Plan{Files: merged}, true, "go mod tidy && mysdk test"},
+		"not generated":            {upgrade.Plan{Files: merged}, false, "go mod tidy && mysdk generate && mysdk test"},
+		"formats that vet refuses": {upgrade.Plan{Formats: true}, true, "go vet -printf -fix ./... && mysdk test"},
+		"tests that may do it":     {upgrade.Plan{ByMake: true}, true, "make test"},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
