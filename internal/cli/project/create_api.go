@@ -234,7 +234,7 @@ func checkLayout(f *cli.Factory, p *project.Project) error {
 	}
 	// Bundles of plugins name the part that lays the files out with a prefix.
 	if !slices.Contains(p.Layout, key) && !slices.Contains(p.Layout, "base."+key) {
-		return clierr.Failedf("use the tool that made the project", "%s: layout %s is not known: mysdk adds APIs to %s", project.FileName, strings.Join(p.Layout, ", "), key)
+		return clierr.Failedf("see 'mysdk adopt'", "%s: layout %s is not known: mysdk adds APIs to %s", project.FileName, strings.Join(p.Layout, ", "), key)
 	}
 	return nil
 }
