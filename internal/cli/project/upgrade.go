@@ -266,14 +266,17 @@ func reportPlan(f *cli.Factory, p *upgrade.Plan, o *upgradeOptions) error {
 			return err
 		}
 	}
-	if o.check && !o.plan && o.output == "text" && p.Empty() {
+	if o.check && o.output == "text" && p.Empty() && len(p.Conflicts()) == 0 {
 		f.Say("Nothing to do: the project's scaffold is of %s", p.To)
 	}
 	if !o.check || p.Empty() && len(p.Conflicts()) == 0 {
 		return nil
 	}
 	hint := "run 'mysdk upgrade'"
-	if o.workflow {
+	switch {
+	case p.Empty():
+		hint = "decide, remove the .rej files, and run 'mysdk upgrade --continue'"
+	case o.workflow:
 		hint = "run 'mysdk upgrade --workflow'"
 	}
 	if p.From != p.To {
