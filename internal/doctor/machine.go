@@ -198,15 +198,6 @@ func (e *exam) programs() {
 	} else {
 		e.ok("delve", "dlv is not in PATH; nothing but 'run local --debug' needs it")
 	}
-	var others []string
-	for _, tool := range []string{"operator-sdk", "kubebuilder"} {
-		if path, err := e.Host.LookPath(tool); err == nil {
-			others = append(others, path)
-		}
-	}
-	if len(others) > 0 {
-		e.ok("other tools", "%s: mysdk does not use them", strings.Join(others, ", "))
-	}
 }
 
 // self looks whether typing mysdk, as a project's Makefile does, gets this one.

@@ -256,8 +256,7 @@ func TestMachine(t *testing.T) {
 		"a control plane of one's own": {
 			func(p *patient) { p.Env["MYSDK_CLUSTER_BIN"] = p.Dir }, want{"control plane", doctor.OK, "MYSDK_CLUSTER_BIN=", ""},
 		},
-		"a debugger":  {func(p *patient) { p.paths["dlv"] = "/bin/dlv" }, want{"delve", doctor.OK, "/bin/dlv, for", ""}},
-		"other tools": {func(p *patient) { p.paths["operator-sdk"] = "/bin/operator-sdk" }, want{"other tools", doctor.OK, "/bin/operator-sdk", ""}},
+		"a debugger": {func(p *patient) { p.paths["dlv"] = "/bin/dlv" }, want{"delve", doctor.OK, "/bin/dlv, for", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := healthy(t)

@@ -1,10 +1,8 @@
 package doctor
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/adopt"
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/generate/calls"
 	"github.com/example/mysdk/internal/kube"
@@ -31,30 +30,15 @@ func (e *exam) exists(name string) bool {
 	return err == nil
 }
 
-// commitJournal is the file in which package fileset keeps a commit until it
-// has ended.
-const commitJournal = ".mysdk-commit"
-
 // interrupted looks for a commit that was killed.
 func (e *exam) interrupted() {
-	data, err := e.Host.Files.ReadFile(e.abs(commitJournal))
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	var j struct {
-		Command   string `json:"command"`
-		Committed bool   `json:"committed"`
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &j)
-	}
+	const name = "interrupted command"
+	command, err := fileset.Tree{FS: e.Host.Files, Root: e.Dir}.Pending(e.ctx)
 	switch {
 	case err != nil:
-		e.problem("interrupted command", "make it a readable file of yours, or remove it and look at 'git status'", "%s: %v", commitJournal, plain(err))
-	case j.Committed:
-		e.warning("interrupted command", "run 'mysdk generate', which finishes it first", "'mysdk %s' was killed while it wrote files", j.Command)
-	default:
-		e.warning("interrupted command", "run 'mysdk generate', which rolls it back first", "'mysdk %s' was killed before it wrote files", j.Command)
+		e.failed(Problem, name, err, "make it a readable file of yours, or remove it and look at 'git status'")
+	case command != "":
+		e.warning(name, "run 'mysdk generate', which finishes it or rolls it back first", "'mysdk %s' was killed while it wrote files", command)
 	}
 }
 
@@ -79,10 +63,11 @@ func (e *exam) project() {
 		}
 	}
 	e.strays()
-	if e.modules() && e.cached() {
+	isGo := p == nil || e.exists("go.mod") || strings.Contains(strings.Join(p.Layout, " "), "go.kubebuilder.io")
+	if isGo && e.modules() && e.cached() {
 		e.generated()
 	}
-	if p != nil {
+	if isGo && p != nil {
 		e.scaffold()
 	}
 	e.manifests()
