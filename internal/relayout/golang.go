@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -44,21 +46,21 @@ func (r Rewrite) Go(name string, src []byte) ([]byte, error) {
 	if r.Own == nil && !r.mentions(src) {
 		return src, nil
 	}
-	f, err := goedit.Parse(name, src)
+	test, moved := strings.HasSuffix(name, "_test.go"), src
+	if r.Own != nil && test && r.Climb != 0 {
+		moved = climb(src, r)
+	}
+	f, err := goedit.Parse(name, moved)
 	if err != nil {
 		return nil, err
 	}
-	test := strings.HasSuffix(name, "_test.go")
 	if r.Own != nil {
 		packageClause(f, *r.Own, test)
-	}
-	if r.Own != nil && test {
-		climb(f, r)
 	}
 	for _, spec := range f.Tree.Imports {
 		importSpec(f, spec, r)
 	}
-	if !f.Edited() {
+	if !f.Edited() && bytes.Equal(moved, src) {
 		return src, nil
 	}
 	out, err := f.Apply()
@@ -127,81 +129,33 @@ func importSpec(f *goedit.File, spec *ast.ImportSpec, r Rewrite) {
 	}
 }
 
-// climb adds or takes ".." at the start of paths in test files: in literals
-// such as "../../config", and in the first arguments of filepath.Join. What moves along
-// stays where it was from there.
-func climb(f *goedit.File, r Rewrite) {
-	if r.Climb == 0 {
-		return
-	}
-	leads := func(rel string) bool { return r.Beside == nil || !r.Beside(rel) }
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.ImportSpec:
-			return false
-		case *ast.BasicLit:
-			if s, ok := goedit.StringLiteral(n); ok && strings.HasPrefix(s, "../") && leads(s) {
-				f.Replace(n, strconv.Quote(climbPath(s, r.Climb)))
+// Paths that lead out of a directory: a text, and the first arguments of a Join.
+var (
+	outwardText = lazy.Delayed("[\"`]\\.\\./[^\"`\n]*")
+	outwardJoin = lazy.Delayed(`\b(?:filepath|path)\.Join\("\.\."(?:, "[^"\n]*")*`)
+)
+
+// climb adds or takes ".." at the start of such paths, of which one stays. What moves
+// along stays where it was from there.
+func climb(src []byte, r Rewrite) []byte {
+	for _, form := range []struct {
+		pattern   *lazy.Regexp
+		up, parts string
+	}{{&outwardText, "..", "/"}, {&outwardJoin, `".."`, ", "}} {
+		step := form.up + form.parts
+		src = form.pattern.ReplaceAllFunc(src, func(m []byte) []byte {
+			head, rel, _ := strings.Cut(string(m), form.up)
+			rel = form.up + rel
+			if r.Beside != nil && r.Beside(path.Join(strings.Split(strings.Trim(rel, `"`), `", "`)...)) {
+				return m
 			}
-		case *ast.CallExpr:
-			if isJoin(n) && leads(literal(n.Args)) {
-				climbJoin(f, n.Args, r.Climb)
+			for n := r.Climb; n < 0 && strings.HasPrefix(rel, step+form.up); n++ {
+				rel = strings.TrimPrefix(rel, step)
 			}
-		}
-		return true
-	})
-}
-
-// climbPath changes the number of ".." that a path begins with, at least one
-// of which stays.
-func climbPath(s string, by int) string {
-	for ; by > 0; by-- {
-		s = "../" + s
+			return []byte(head + strings.Repeat(step, max(0, r.Climb)) + rel)
+		})
 	}
-	for ; by < 0 && strings.HasPrefix(s, "../.."); by++ {
-		s = strings.TrimPrefix(s, "../")
-	}
-	return s
-}
-
-// literal is the path that the first arguments of a call of filepath.Join make.
-func literal(args []ast.Expr) (rel string) {
-	for _, arg := range args {
-		s, ok := goedit.StringLiteral(arg)
-		if !ok {
-			break
-		}
-		rel = path.Join(rel, s)
-	}
-	return rel
-}
-
-func climbJoin(f *goedit.File, args []ast.Expr, by int) {
-	n := 0
-	for n < len(args) {
-		lit, ok := args[n].(*ast.BasicLit)
-		if s, is := goedit.StringLiteral(lit); !ok || !is || s != ".." {
-			break
-		}
-		n++
-	}
-	switch {
-	case n == 0:
-	case by > 0:
-		f.Insert(args[0].Pos(), strings.Repeat(`"..", `, by))
-	case n > -by:
-		f.ReplaceRange(args[0].Pos(), args[-by].Pos(), "")
-	}
-}
-
-// isJoin says whether a call is filepath.Join or path.Join.
-func isJoin(call *ast.CallExpr) bool {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "Join" {
-		return false
-	}
-	pkg, ok := sel.X.(*ast.Ident)
-	return ok && (pkg.Name == "filepath" || pkg.Name == "path")
+	return src
 }
 
 // imports lists what a Go file imports, with the line and the name of each:

@@ -100,11 +100,12 @@ func TestRewrite_Moved(t *testing.T) {
 		"another package in it":        {"x.go", 1, "package main\n", "package main\n"},
 		"_test outside of a test":      {"x.go", 1, "package controller_test\n", "package controller_test\n"},
 		"paths, deeper":                {"x_test.go", 1, "package controller\n\nconst r = \"../..\"\n", "package cache\n\nconst r = \"../../..\"\n"},
-		"paths, less deep":             {"x_test.go", -1, "package controller\n\nconst r = `../../../config`\n", "package cache\n\nconst r = \"../../config\"\n"},
+		"paths, less deep":             {"x_test.go", -1, "package controller\n\nconst r = `../../../config`\n", "package cache\n\nconst r = `../../config`\n"},
 		"the last one stays":           {"x_test.go", -2, "package controller\n\nconst r = \"../x\"\n", "package cache\n\nconst r = \"../x\"\n"},
 		"paths in code are not files'": {"x.go", 1, "package controller\n\nconst r = \"../..\"\n", "package cache\n\nconst r = \"../..\"\n"},
 		"Join, deeper":                 {"x_test.go", 2, "package controller\n\nvar r = filepath.Join(\"..\", \"..\", \"a\", \"..\")\n", "package cache\n\nvar r = filepath.Join(\"..\", \"..\", \"..\", \"..\", \"a\", \"..\")\n"},
 		"Join, less deep":              {"x_test.go", -1, "package controller\n\nvar r = path.Join(\"..\", \"..\", \"a\")\n", "package cache\n\nvar r = path.Join(\"..\", \"a\")\n"},
+		"Join, the last one stays":     {"x_test.go", -2, "package controller\n\nvar r = path.Join(\"..\", \"..\")\n", "package cache\n\nvar r = path.Join(\"..\")\n"},
 		"Join of others":               {"x_test.go", 1, "package controller\n\nvar r = strings.Join(\"..\", \"a\")\n", "package cache\n\nvar r = strings.Join(\"..\", \"a\")\n"},
 		"Join that leads nowhere else": {"x_test.go", 1, "package controller\n\nvar r = filepath.Join(root, \"..\")\n", "package cache\n\nvar r = filepath.Join(root, \"..\")\n"},
 	}
