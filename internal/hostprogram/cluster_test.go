@@ -169,8 +169,12 @@ func (p Programs) testTwoProjects(t *testing.T) {
 // built.
 func (p Programs) testMissing(t *testing.T) {
 	const img = "r.example.com/shop:v0.0.1"
-	if _, err := p.Register(t.Context(), "shop", []Deployment{{"shop-manager", []Container{{"manager", img}}}}); err != nil {
-		t.Fatal(err)
+	register := func(containers ...Container) {
+		t.Helper()
+		first := Deployment{"first", []Container{{"manager", "first:1"}, {"helper", img}}}
+		if _, err := p.Register(t.Context(), "shop", []Deployment{first, {"shop-manager", containers}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	problems := func() []string {
 		t.Helper()
@@ -186,8 +190,15 @@ func (p Programs) testMissing(t *testing.T) {
 		}
 		return all
 	}
-	if got := problems(); len(got) != 1 || !strings.HasPrefix(got[0], "shop/Deployment/shop-manager: ") || !strings.Contains(got[0], "mysdk image build --image "+img) {
-		t.Errorf("problems %q", got)
+	for name, containers := range map[string][]Container{
+		"alone": {{"operator", img}}, "manager": {{"proxy", "proxy:1"}, {"manager", img}}, "first": {{"operator", img}, {"proxy", "proxy:1"}, {"init", "init:1"}},
+	} {
+		p.forgetAll(t)
+		register(containers...)
+		got := problems()
+		if len(got) != 2 || !strings.HasPrefix(got[1], "shop/Deployment/shop-manager: ") || !strings.Contains(got[1], "mysdk image build --image "+img) {
+			t.Errorf("%s: problems %q", name, got)
+		}
 	}
 	if err := p.RegisterImage(t.Context(), img); err != nil {
 		t.Errorf("an image that is nowhere: %v", err)
@@ -198,8 +209,13 @@ func (p Programs) testMissing(t *testing.T) {
 	if err := p.RegisterImage(t.Context(), img); err != nil {
 		t.Fatal(err)
 	}
-	if got := problems(); len(got) > 0 {
+	if got := problems(); len(got) != 1 || strings.Contains(got[0], img) {
 		t.Errorf("problems after the build %q", got)
+	}
+	// A sidecar that was not built is simulated beside an operator of any name.
+	register(Container{"proxy", "proxy:1"}, Container{"operator", img})
+	if got := problems(); len(got) != 1 || strings.Contains(got[0], "proxy:1") {
+		t.Errorf("problems with a sidecar %q", got)
 	}
 }
 

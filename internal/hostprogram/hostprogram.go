@@ -89,7 +89,7 @@ func programFile() string {
 	return binaryName
 }
 
-// Deployment is one of an operator, with what its pods run.
+// Deployment is one of an operator, with what its pods run, init containers last.
 type Deployment struct {
 	Name       string
 	Containers []Container
@@ -125,18 +125,28 @@ func (p Programs) tellAll(ctx context.Context, namespace string, deployments []D
 	var told []cluster.Program
 	found := map[string]cluster.Program{}
 	for _, d := range deployments {
+		var programs []cluster.Program // any other container is simulated
+		var op Container               // the one named manager, or the first
 		for _, c := range d.Containers {
+			if op.Image == "" || c.Name == binaryName {
+				op = c
+			}
 			prog, ok := found[c.Image]
 			if !ok {
 				var err error
-				if prog, err = p.find(ctx, c, len(d.Containers) == 1 || c.Name == binaryName); err != nil {
+				if prog, err = p.find(ctx, c.Image); err != nil {
 					return told, err
 				}
 				found[c.Image] = prog
 			}
-			if prog.Image == "" {
-				continue // a container beside the operator is simulated
+			if prog.Image != "" {
+				programs = append(programs, prog)
 			}
+		}
+		if op.Image != "" && found[op.Image].Image == "" && (op.Name == binaryName || len(programs) == 0) {
+			programs = append(programs, cluster.Program{Image: op.Image, Problem: p.problem(op.Image)})
+		}
+		for _, prog := range programs {
 			now, err := p.tell(ctx, prog, cluster.WorkloadName(namespace, "Deployment", d.Name))
 			told = append(told, now...)
 			if err != nil {
@@ -226,33 +236,30 @@ func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
 	return errors.Join(append(errs, p.collect(ctx))...)
 }
 
-// find returns the program of a container's image: the project's, built now,
-// or that of an image built on this machine. Without either the main container
-// gets a problem, and any other is nobody's business: an empty Program.
-func (p Programs) find(ctx context.Context, c Container, main bool) (cluster.Program, error) {
-	if p.Project != nil && c.Image == p.Project.Image {
-		return p.build(ctx, c.Image)
+// find returns the program of an image: the project's, built now, or that of an
+// image built on this machine. Without either it is empty.
+func (p Programs) find(ctx context.Context, img string) (cluster.Program, error) {
+	if p.Project != nil && img == p.Project.Image {
+		return p.build(ctx, img)
 	}
 	stored, err := image.Open(ctx, p.Host, image.OpenOptions{
-		Image: c.Image, Offline: true, Roots: func(map[string]string) []string { return []string{binaryName} },
+		Image: img, Offline: true, Roots: func(map[string]string) []string { return []string{binaryName} },
 	})
 	switch {
 	case err == nil && runnable(stored):
 		path, sum, err := p.keep(stored.Files[binaryName])
 		if err != nil {
-			return cluster.Program{}, fmt.Errorf("take the operator out of image %s: %w", c.Image, err)
+			return cluster.Program{}, fmt.Errorf("take the operator out of image %s: %w", img, err)
 		}
-		p.Say("Image %s: the program of the image on this machine", c.Image)
+		p.Say("Image %s: the program of the image on this machine", img)
 		return cluster.Program{
-			Image: c.Image, Path: path, ID: sum, Commands: []string{"/" + binaryName},
-			Source: "image " + c.Image + " of this machine", Project: stored.Project,
+			Image: img, Path: path, ID: sum, Commands: []string{"/" + binaryName},
+			Source: "image " + img + " of this machine", Project: stored.Project,
 		}, nil
 	case ctx.Err() != nil:
 		return cluster.Program{}, ctx.Err()
-	case !main:
-		return cluster.Program{}, nil
 	}
-	return cluster.Program{Image: c.Image, Problem: p.problem(c.Image)}, nil
+	return cluster.Program{}, nil
 }
 
 // runnable reports whether an image has a program that runs outside of a container of

@@ -18,7 +18,7 @@ type ServedImage struct{ Image, Workload string }
 // program of another project whose image has the same name. An image without a
 // program that could run here is none of its business.
 func (p Programs) RegisterImage(ctx context.Context, img string) error {
-	program, err := p.find(ctx, Container{Name: binaryName, Image: img}, false)
+	program, err := p.find(ctx, img)
 	if err != nil || program.Image == "" {
 		return err
 	}
@@ -48,7 +48,7 @@ func (p Programs) RegisterProject(ctx context.Context, objects []*unstructured.U
 		return nil
 	}
 	p.Project = &Project{Dir: p.Project.Dir, Image: img}
-	program, err := p.find(ctx, Container{Name: binaryName, Image: img}, false)
+	program, err := p.find(ctx, img)
 	if err != nil {
 		return err
 	}

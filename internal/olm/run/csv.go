@@ -99,12 +99,11 @@ func refused(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// readWorkload reads one of spec.install.spec.deployments. Its init containers
-// come first, as they do in the pod.
+// readWorkload reads one of spec.install.spec.deployments.
 func readWorkload(m map[string]any) workload {
 	d := &unstructured.Unstructured{Object: m}
 	w := workload{hostprogram.Deployment{Name: field(m, "name")}, text(d, "spec", "template", "spec", "serviceAccountName")}
-	for _, list := range []string{"initContainers", "containers"} {
+	for _, list := range []string{"containers", "initContainers"} {
 		for _, c := range entries(d, "spec", "template", "spec", list) {
 			w.Containers = append(w.Containers, hostprogram.Container{Name: field(c, "name"), Image: field(c, "image")})
 		}

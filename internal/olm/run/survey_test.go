@@ -140,6 +140,11 @@ func TestReadCSV(t *testing.T) {
 	if _, err := readCSV(nil); err == nil {
 		t.Error("there is no CSV, and no error")
 	}
+	pod := map[string]any{"initContainers": []any{map[string]any{"name": "init"}}, "containers": []any{map[string]any{"name": "operator"}}}
+	w := readWorkload(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": pod}}})
+	if len(w.Containers) != 2 || w.Containers[0].Name != "operator" {
+		t.Errorf("the operator is not the first of %v", w.Containers)
+	}
 }
 
 // TestFailedJobs are those of OLM that have failed.
