@@ -132,7 +132,8 @@ func (p Programs) testTwoProjects(t *testing.T) {
 	if err := p.Forget(t.Context(), []ServedImage{{"controller:latest", "one/Deployment/op"}}); err != nil {
 		t.Fatal(err)
 	}
-	knows()
+	knows("controller:latest : one again") // the image is on this machine
+	p.forgetAll(t)
 	// What is new stays: another process may be about to tell the cluster of it.
 	kept, _, err := p.keep([]byte("one again"))
 	if err != nil {

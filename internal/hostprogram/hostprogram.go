@@ -215,8 +215,8 @@ func (p Programs) restore(ctx context.Context, before, told []cluster.Program) e
 }
 
 // Forget makes the cluster forget what it was told for the Deployments of an
-// operator that is gone. What another project has said of an image of the same
-// name stays.
+// operator that is gone, whose images go by what this machine has built again. What
+// another project has said of an image of the same name stays.
 func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
 	control, list, err := p.registered(ctx)
 	if err != nil {
@@ -230,7 +230,12 @@ func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
 		}
 		errs = append(errs, control.RemoveProgram(ctx, g.Image, g.Workload))
 		if all := known(list, g.Image, ""); all >= 0 && list[all].Path == list[own].Path {
-			errs = append(errs, control.RemoveProgram(ctx, g.Image, ""))
+			program, err := p.find(ctx, g.Image)
+			if program.Image != "" {
+				errs = append(errs, control.SetProgram(ctx, program))
+			} else {
+				errs = append(errs, err, control.RemoveProgram(ctx, g.Image, ""))
+			}
 		}
 	}
 	return errors.Join(append(errs, p.collect(ctx))...)

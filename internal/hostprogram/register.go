@@ -64,8 +64,7 @@ func (p Programs) RegisterProject(ctx context.Context, objects []*unstructured.U
 }
 
 // ForgetDeployments is Forget for the Deployments among objects, whatever the images
-// were called with which they were deployed. An image that this machine has built stays
-// known by its name, as it was before.
+// were called with which they were deployed.
 func (p Programs) ForgetDeployments(ctx context.Context, objects []*unstructured.Unstructured) error {
 	_, list, err := p.registered(ctx)
 	if err != nil {
@@ -80,13 +79,5 @@ func (p Programs) ForgetDeployments(ctx context.Context, objects []*unstructured
 			}
 		}
 	}
-	if err := p.Forget(ctx, gone); err != nil {
-		return err
-	}
-	for _, g := range gone {
-		if err := p.RegisterImage(ctx, g.Image); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.Forget(ctx, gone)
 }

@@ -94,7 +94,7 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 		}
 	}
 	if client.Embedded != "" && !o.dryRun {
-		p := hostprogram.Programs{Host: f.Host, Cluster: client.Embedded, Say: f.Say}
+		p := hostprogram.Programs{Host: f.Host, Cluster: client.Embedded, Say: f.Detail}
 		if err := p.ForgetDeployments(ctx, rest); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func runCleanup(ctx context.Context, f *cli.Factory, o *cleanupOptions) error {
 		return err
 	}
 	if client.Embedded != "" {
-		p := hostprogram.Programs{Host: f.Host, Cluster: client.Embedded, Say: f.Say}
+		p := hostprogram.Programs{Host: f.Host, Cluster: client.Embedded, Say: f.Detail}
 		if err := p.Forget(ctx, cleaned.Images); err != nil {
 			return err
 		}
