@@ -16,18 +16,8 @@ import (
 	"k8s.io/kubernetes/pkg/credentialprovider"
 	credentialsecrets "k8s.io/kubernetes/pkg/credentialprovider/secrets"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/registry"
-)
-
-const (
-	// RegistryCAAnnotation on a CatalogSource names a Secret beside it that has
-	// the CA of the registries of its image and its bundles under cert.pem.
-	RegistryCAAnnotation = "mysdk.dev/registry-ca"
-	// RegistryTLSAnnotation says what else these registries are spoken to by:
-	// skip-verify, plain-http, or both with a comma between.
-	RegistryTLSAnnotation = "mysdk.dev/registry-tls"
-
-	registryCAKey = "cert.pem"
 )
 
 // pullAccess says how registries are spoken to for one catalog.
@@ -40,7 +30,7 @@ type pullAccess struct {
 // pull secret that is not there is left out, as a kubelet does.
 func accessOf(ctx context.Context, client kubernetes.Interface, namespace string, secrets []string, annotations map[string]string) (pullAccess, error) {
 	var a pullAccess
-	ways := strings.Split(annotations[RegistryTLSAnnotation], ",")
+	ways := strings.Split(annotations[state.RegistryTLSAnnotation], ",")
 	a.SkipVerify, a.UseHTTP = slices.Contains(ways, "skip-verify"), slices.Contains(ways, "plain-http")
 	var found []corev1.Secret
 	for _, secret := range secrets {
@@ -59,7 +49,7 @@ func accessOf(ctx context.Context, client kubernetes.Interface, namespace string
 		return a, fmt.Errorf("read the pull secrets %s: %w", strings.Join(secrets, ", "), err)
 	}
 	a.Credentials = keyring{ring}
-	if ca := annotations[RegistryCAAnnotation]; ca != "" {
+	if ca := annotations[state.RegistryCAAnnotation]; ca != "" {
 		a.CA, err = authorities(ctx, client, namespace, ca)
 	}
 	return a, err
@@ -71,9 +61,9 @@ func authorities(ctx context.Context, client kubernetes.Interface, namespace, se
 	if err != nil {
 		return nil, fmt.Errorf("read the CA of the registry: %w", err)
 	}
-	pool, err := registry.Authorities(s.Data[registryCAKey])
+	pool, err := registry.Authorities(s.Data[state.RegistryCAKey])
 	if err != nil {
-		return nil, fmt.Errorf("read %s of Secret %s/%s: %w", registryCAKey, namespace, secret, err)
+		return nil, fmt.Errorf("read %s of Secret %s/%s: %w", state.RegistryCAKey, namespace, secret, err)
 	}
 	return pool, nil
 }

@@ -1,19 +1,15 @@
 package olm
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,21 +28,14 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/keymutex"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane/supervise"
 )
-
-// CatalogLabel on a ConfigMap names the CatalogSource in the ConfigMap's
-// namespace whose content it holds: each key of data is a piece of a file-based
-// catalog, and each of binaryData too, compressed where it ends in .gz.
-const CatalogLabel = "mysdk.dev/catalog"
 
 const (
 	// unpackLocks are many more than a cluster has catalogs: two images with one
 	// lock would wait for each other's registry.
 	unpackLocks = 256
-	// maxCatalog bounds the unpacked content of one key, in bytes: the largest
-	// public catalogs have some 200 MB.
-	maxCatalog = 512 << 20
 	// catalogSettle is how long after a change of a ConfigMap its catalog is
 	// read: a catalog of several ConfigMaps is written one by one.
 	catalogSettle = 30 * time.Millisecond
@@ -73,7 +62,7 @@ func (o *olm) startCatalogs(parts *supervise.Supervisor, global string, found im
 	if err := errors.Join(os.RemoveAll(o.scratch()), os.MkdirAll(o.scratch(), 0o700)); err != nil {
 		return fmt.Errorf("drop old catalogs: %w", err)
 	}
-	core := informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = CatalogLabel }))
+	core := informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = state.CatalogLabel }))
 	olm := externalversions.NewSharedInformerFactory(o.custom, 0)
 	contents, sources := core.Core().V1().ConfigMaps(), olm.Operators().V1alpha1().CatalogSources()
 	l := &catalogLoader{
@@ -108,7 +97,7 @@ func catalogOfMap(object any) (types.NamespacedName, bool) {
 	if !ok {
 		return types.NamespacedName{}, false
 	}
-	return types.NamespacedName{Namespace: m.Namespace, Name: m.Labels[CatalogLabel]}, true
+	return types.NamespacedName{Namespace: m.Namespace, Name: m.Labels[state.CatalogLabel]}, true
 }
 
 func catalogOfSource(object any) (types.NamespacedName, bool) {
@@ -156,7 +145,7 @@ func (l *catalogLoader) run(ctx context.Context) error {
 
 // load brings one catalog to the state that the cluster asks for.
 func (l *catalogLoader) load(ctx context.Context, name types.NamespacedName) error {
-	found, err := l.maps.ConfigMaps(name.Namespace).List(labels.SelectorFromSet(labels.Set{CatalogLabel: name.Name}))
+	found, err := l.maps.ConfigMaps(name.Namespace).List(labels.SelectorFromSet(labels.Set{state.CatalogLabel: name.Name}))
 	if err != nil {
 		return err
 	}
@@ -216,36 +205,15 @@ func (l *catalogLoader) loadMaps(ctx context.Context, name types.NamespacedName,
 func catalogPieces(found []*corev1.ConfigMap) (map[string][]byte, error) {
 	pieces := map[string][]byte{}
 	for _, m := range found {
-		for key, text := range m.Data {
-			pieces[m.Name+"-"+key] = []byte(text)
+		some, err := state.CatalogPieces(m.Data, m.BinaryData)
+		if err != nil {
+			return nil, fmt.Errorf("ConfigMap %s/%s, %w", m.Namespace, m.Name, err)
 		}
-		for key, data := range m.BinaryData {
-			if plain, ok := strings.CutSuffix(key, ".gz"); ok {
-				var err error
-				if data, err = gunzip(data); err != nil {
-					return nil, fmt.Errorf("ConfigMap %s/%s, key %s: %w", m.Namespace, m.Name, key, err)
-				}
-				key = plain
-			}
+		for key, data := range some {
 			pieces[m.Name+"-"+key] = data
 		}
 	}
 	return pieces, nil
-}
-
-func gunzip(data []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	plain, err := io.ReadAll(io.LimitReader(r, maxCatalog+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(plain) > maxCatalog {
-		return nil, fmt.Errorf("it unpacks to more than %d MiB", maxCatalog>>20)
-	}
-	return plain, nil
 }
 
 // digestOf tells contents apart.

@@ -33,6 +33,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/keymutex"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // catalogImage is an image with a small catalog.
@@ -99,7 +101,7 @@ func (g *guarded) ca() *corev1.Secret {
 // push brings an image or an index there, as one who may.
 func (g *guarded) push(t *testing.T, ref string, what remote.Taggable) {
 	t.Helper()
-	a, err := accessOf(t.Context(), fake.NewClientset(g.secret("pull", "me")), "shop", []string{"pull"}, map[string]string{RegistryTLSAnnotation: "skip-verify"})
+	a, err := accessOf(t.Context(), fake.NewClientset(g.secret("pull", "me")), "shop", []string{"pull"}, map[string]string{state.RegistryTLSAnnotation: "skip-verify"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +126,7 @@ func TestImageOfAnotherPlatform(t *testing.T) {
 	g.push(t, ref, mutate.AppendManifests(empty.Index,
 		mutate.IndexAddendum{Add: catalogImage(t, "attestation"), Descriptor: platform("unknown", "unknown")},
 		mutate.IndexAddendum{Add: wanted, Descriptor: platform("linux", "arm64")}))
-	a, err := accessOf(t.Context(), fake.NewClientset(g.secret("pull", "me"), g.ca()), "shop", []string{"pull"}, map[string]string{RegistryCAAnnotation: "ca"})
+	a, err := accessOf(t.Context(), fake.NewClientset(g.secret("pull", "me"), g.ca()), "shop", []string{"pull"}, map[string]string{state.RegistryCAAnnotation: "ca"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ func TestAccessOfACatalog(t *testing.T) {
 	ref := g.address + "/team/catalog:v1"
 	g.push(t, ref, catalogImage(t, "one"))
 	client := fake.NewClientset(g.secret("pull", "me"), g.secret("wrong", "you"), g.ca(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "empty"}})
-	ca, skip := map[string]string{RegistryCAAnnotation: "ca"}, map[string]string{RegistryTLSAnnotation: "plain-http,skip-verify"}
+	ca, skip := map[string]string{state.RegistryCAAnnotation: "ca"}, map[string]string{state.RegistryTLSAnnotation: "plain-http,skip-verify"}
 	for name, tc := range map[string]struct {
 		secrets []string
 		notes   map[string]string
@@ -157,8 +159,8 @@ func TestAccessOfACatalog(t *testing.T) {
 		"without the secret": {nil, ca, "UNAUTHORIZED"},
 		"of somebody else":   {[]string{"wrong"}, ca, "UNAUTHORIZED"},
 		"secret missing":     {[]string{"none"}, ca, "(the pull secrets shop/none are not there)"},
-		"CA missing":         {nil, map[string]string{RegistryCAAnnotation: "none"}, `secrets "none" not found`},
-		"CA without one":     {nil, map[string]string{RegistryCAAnnotation: "empty"}, "read cert.pem of Secret shop/empty: there is no certificate in PEM"},
+		"CA missing":         {nil, map[string]string{state.RegistryCAAnnotation: "none"}, `secrets "none" not found`},
+		"CA without one":     {nil, map[string]string{state.RegistryCAAnnotation: "empty"}, "read cert.pem of Secret shop/empty: there is no certificate in PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := accessOf(t.Context(), client, "shop", tc.secrets, tc.notes)
@@ -192,7 +194,7 @@ func newLoader(t *testing.T, objects ...*corev1.Secret) *catalogLoader {
 
 // polled is a CatalogSource of an image.
 func polled(ref, every string) *operatorsv1alpha1.CatalogSource {
-	s := &operatorsv1alpha1.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cat", Annotations: map[string]string{RegistryCAAnnotation: "ca"}}}
+	s := &operatorsv1alpha1.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cat", Annotations: map[string]string{state.RegistryCAAnnotation: "ca"}}}
 	s.Spec.Image, s.Spec.Secrets = ref, []string{"pull"}
 	if d, err := time.ParseDuration(every); err == nil {
 		s.Spec.UpdateStrategy = &operatorsv1alpha1.UpdateStrategy{RegistryPoll: &operatorsv1alpha1.RegistryPoll{Interval: &metav1.Duration{Duration: d}}}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 const (
@@ -160,7 +162,7 @@ func (c *catalogs) Dial(_, address string) (net.Conn, error) {
 // catalogs and fails with any of them: there an empty catalog stands in, and
 // the reason is an event only.
 func (c *catalogs) substitute(name types.NamespacedName, coming bool) {
-	reason := errors.New("no ConfigMap with its content is there: label " + CatalogLabel + ": " + name.Name)
+	reason := errors.New("no ConfigMap with its content is there: label " + state.CatalogLabel + ": " + name.Name)
 	if coming {
 		reason = fmt.Errorf("its content is not there after %s", pullTimeout)
 	}

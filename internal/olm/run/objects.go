@@ -9,29 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 )
 
 const (
 	// runLabel marks what a run has made; its value is the package.
 	runLabel = "mysdk.dev/run"
-	// catalogLabel marks the ConfigMaps that hold a catalog, and the pods that
-	// serve it; its value is the CatalogSource's name. The embedded cluster
-	// serves catalogs by it.
-	catalogLabel = "mysdk.dev/catalog"
 	// contentAnnotation is a digest of what was installed: it tells a run of
 	// the same bundle from one of a changed bundle of the same version.
 	contentAnnotation = "mysdk.dev/content"
 	// isolateAnnotation keeps catalogs of the global namespace, one of which
 	// may be out of reach, away from the resolution in a namespace.
 	isolateAnnotation = "olm.operatorframework.io/exclude-global-namespace-resolution"
-
-	// registryCAAnnotation on a CatalogSource names a Secret with the CA of the
-	// registries of its image and its bundles, for the embedded cluster.
-	registryCAAnnotation = "mysdk.dev/registry-ca"
-	// registryTLSAnnotation says there what else they are spoken to by:
-	// skip-verify, plain-http, or both with a comma between.
-	registryTLSAnnotation = "mysdk.dev/registry-tls"
 
 	// unpackLabel marks OLM's Jobs that unpack a bundle's image.
 	unpackLabel = "operatorframework.io/bundle-unpack-ref"
@@ -119,16 +109,16 @@ func (c catalogObjects) source(spec map[string]any) *unstructured.Unstructured {
 	u := made(c.pkg, olmV1alpha1, "CatalogSource", c.namespace, catalogName(c.pkg), map[string]any{"spec": spec})
 	notes := map[string]string{contentAnnotation: c.content}
 	if c.ca != "" {
-		notes[registryCAAnnotation] = c.ca
+		notes[state.RegistryCAAnnotation] = c.ca
 	}
 	if c.tls != "" {
-		notes[registryTLSAnnotation] = c.tls
+		notes[state.RegistryTLSAnnotation] = c.tls
 	}
 	u.SetAnnotations(notes)
 	return u
 }
 
-// registryTLS is the value of registryTLSAnnotation.
+// registryTLS is the value of state.RegistryTLSAnnotation.
 func registryTLS(o Options) string {
 	var ways []string
 	if o.SkipVerify {
@@ -160,11 +150,11 @@ func (c catalogObjects) configMaps(pieces []piece) []*unstructured.Unstructured 
 	var list []*unstructured.Unstructured
 	for i, p := range pieces {
 		field, data := "data", p.data
-		if strings.HasSuffix(p.file, compressedEnd) {
+		if strings.HasSuffix(p.file, state.CompressedEnd) {
 			field, data = "binaryData", base64.StdEncoding.EncodeToString([]byte(p.data))
 		}
 		u := made(c.pkg, "v1", "ConfigMap", c.namespace, fmt.Sprintf("%s-%d", catalogName(c.pkg), i), map[string]any{field: map[string]any{p.file: data}})
-		u.SetLabels(map[string]string{runLabel: c.pkg, catalogLabel: catalogName(c.pkg)})
+		u.SetLabels(map[string]string{runLabel: c.pkg, state.CatalogLabel: catalogName(c.pkg)})
 		list = append(list, u)
 	}
 	return list

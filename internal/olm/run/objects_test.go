@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // asYAML writes objects as documents.
@@ -39,7 +41,7 @@ func TestCompressedPiece(t *testing.T) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m); err != nil {
 			t.Fatal(err)
 		}
-		pieces, err := piecesOf(m)
+		pieces, err := state.CatalogPieces(m.Data, m.BinaryData)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,7 @@ func TestCompressedPiece(t *testing.T) {
 			got[key] = string(data)
 		}
 	}
-	if diff := cmp.Diff(map[string]string{plain.file: plain.data, small.file: large.data}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{plain.file: plain.data, large.file: large.data}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -64,13 +65,10 @@ func pullSecretData(u *unstructured.Unstructured) ([]byte, error) {
 	return secretKey(u, key)
 }
 
-// caKey is where operator-sdk has users put a registry's CA.
-const caKey = "cert.pem"
-
 // CASecret reads the certificates in PEM that a Secret has under cert.pem. A
 // Secret that is missing, or has none, is a usage error.
 func CASecret(ctx context.Context, r Reader, namespace, name string) ([]byte, error) {
-	hint := fmt.Sprintf("create it: mysdk kubectl create secret generic -n %s %s --from-file=%s=FILE", namespace, name, caKey)
+	hint := fmt.Sprintf("create it: mysdk kubectl create secret generic -n %s %s --from-file=%s=FILE", namespace, name, state.RegistryCAKey)
 	u, err := r.Read(ctx, kube.Named("v1", "Secret", namespace, name))
 	if err != nil {
 		return nil, err
@@ -78,7 +76,7 @@ func CASecret(ctx context.Context, r Reader, namespace, name string) ([]byte, er
 	if u == nil {
 		return nil, clierr.Usagef(hint, "it is not there")
 	}
-	data, err := secretKey(u, caKey)
+	data, err := secretKey(u, state.RegistryCAKey)
 	if err != nil {
 		return nil, clierr.Usagef(hint, "%w", err)
 	}

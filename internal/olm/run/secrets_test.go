@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // secretYAML is a Secret of namespace ns.
@@ -53,10 +54,10 @@ func TestRegistryAnnotations(t *testing.T) {
 		want    map[string]string
 	}{
 		"nothing special": {Options{Embedded: true}, map[string]string{}},
-		"a CA":            {Options{Embedded: true, CASecret: "ca"}, map[string]string{registryCAAnnotation: "ca"}},
-		"any certificate": {Options{Embedded: true, SkipVerify: true}, map[string]string{registryTLSAnnotation: "skip-verify"}},
-		"plain http":      {Options{Embedded: true, PlainHTTP: true}, map[string]string{registryTLSAnnotation: "plain-http"}},
-		"both":            {Options{Embedded: true, PlainHTTP: true, SkipVerify: true}, map[string]string{registryTLSAnnotation: "skip-verify,plain-http"}},
+		"a CA":            {Options{Embedded: true, CASecret: "ca"}, map[string]string{state.RegistryCAAnnotation: "ca"}},
+		"any certificate": {Options{Embedded: true, SkipVerify: true}, map[string]string{state.RegistryTLSAnnotation: "skip-verify"}},
+		"plain http":      {Options{Embedded: true, PlainHTTP: true}, map[string]string{state.RegistryTLSAnnotation: "plain-http"}},
+		"both":            {Options{Embedded: true, PlainHTTP: true, SkipVerify: true}, map[string]string{state.RegistryTLSAnnotation: "skip-verify,plain-http"}},
 		"another cluster": {Options{PlainHTTP: true, SkipVerify: true, CASecret: "ca"}, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/catalog"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -93,7 +94,7 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 	if s.source, err = r.Read(ctx, kube.Named(olmV1alpha1, "CatalogSource", namespace, catalogName(pkg))); err != nil {
 		return err
 	}
-	if s.contents, err = labelled(ctx, r, gvk("v1", "ConfigMap"), namespace, labels.Set{catalogLabel: catalogName(pkg)}); err != nil {
+	if s.contents, err = labelled(ctx, r, gvk("v1", "ConfigMap"), namespace, labels.Set{state.CatalogLabel: catalogName(pkg)}); err != nil {
 		return err
 	}
 	server := serverName(catalogName(pkg))
@@ -256,7 +257,7 @@ func (s *survey) catalogNow(ctx context.Context, o Options) (*catalog.Catalog, e
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m); err != nil {
 			return nil, fmt.Errorf("read the catalog in %s: %w", kube.RefOf(u), err)
 		}
-		pieces, err := piecesOf(m)
+		pieces, err := state.CatalogPieces(m.Data, m.BinaryData)
 		if err != nil {
 			return nil, fmt.Errorf("read the catalog in %s: %w", kube.RefOf(u), err)
 		}
