@@ -305,27 +305,9 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 		}
 		return []*unstructured.Unstructured{objs.byImage(p.Image, p.Dir)}, nil
 	}
-	size := catalog.PieceSize
-	if in.Embedded {
-		size *= compression
-	}
-	parts, err := c.Partition(size)
+	list, err := pieces(c, in.Embedded)
 	if err != nil {
-		hint := "leave out --no-push: the catalog is pushed as an image then"
-		if in.Embedded {
-			hint = "shorten the CRDs, as with the option crd:maxDescLen=0 of controller-gen"
-		}
-		return nil, clierr.WithHint(err, hint)
-	}
-	var list []piece
-	for i, p := range parts {
-		one := piece{file: fmt.Sprintf("catalog-%d.json", i), data: string(p)}
-		if len(p) > catalog.PieceSize {
-			if one, err = one.compressed(); err != nil {
-				return nil, fmt.Errorf("compress the catalog: %w", err)
-			}
-		}
-		list = append(list, one)
+		return nil, err
 	}
 	made, service := objs.configMaps(list), catalogName(objs.pkg)
 	if !in.Embedded {

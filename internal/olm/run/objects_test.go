@@ -1,6 +1,10 @@
 package run
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/mysdk/internal/catalog"
 	"github.com/example/mysdk/internal/cluster/state"
 )
 
@@ -51,6 +56,43 @@ func TestCompressedPiece(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{plain.file: plain.data, large.file: large.data}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPieces: what does not get much smaller is cut into more pieces, so that each fits.
+func TestPieces(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	icon := func(size int) json.RawMessage {
+		data := make([]byte, size)
+		for i := range data {
+			data[i] = byte(random.Uint32())
+		}
+		return json.RawMessage(strconv.Quote(base64.StdEncoding.EncodeToString(data)))
+	}
+	schema := json.RawMessage(strconv.Quote(strings.Repeat("type: string, ", 100_000)))
+	for name, tc := range map[string]struct {
+		values []json.RawMessage
+		want   int
+		err    string
+	}{
+		"CRDs":         {[]json.RawMessage{schema, schema}, 1, ""},
+		"icons":        {[]json.RawMessage{icon(600_000), icon(600_000), icon(600_000), icon(600_000)}, 4, ""},
+		"both":         {[]json.RawMessage{schema, icon(600_000), icon(600_000)}, 2, ""},
+		"a large icon": {[]json.RawMessage{icon(1_600_000)}, 0, "cut the catalog: the bundle 0 is"},
+	} {
+		c := &catalog.Catalog{}
+		for i, v := range tc.values {
+			c.Bundles = append(c.Bundles, catalog.Bundle{Schema: catalog.SchemaBundle, Name: strconv.Itoa(i), Properties: []catalog.Property{{Type: "x", Value: v}}})
+		}
+		list, err := pieces(c, true)
+		if len(list) != tc.want || (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: %d pieces, %v", name, len(list), err)
+		}
+		for _, p := range list {
+			if len(p.data) > catalog.PieceSize {
+				t.Errorf("%s: %s has %d bytes", name, p.file, len(p.data))
+			}
+		}
 	}
 }
 

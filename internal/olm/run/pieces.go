@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 )
 
@@ -15,9 +19,37 @@ type piece struct {
 	data string
 }
 
-// compression is how many times smaller a piece surely gets. Manifests of
-// large CRDs, which repeat themselves, get 10 to 20 times smaller.
+// compression is how many times smaller a piece gets in most cases. Manifests of
+// large CRDs, which repeat themselves, get 10 to 20 times smaller, icons hardly.
 const compression = 4
+
+// pieces are a catalog in parts that fit into a ConfigMap each, those that would
+// not otherwise compressed where the cluster reads that.
+func pieces(c *catalog.Catalog, compress bool) ([]piece, error) {
+	size, hint := catalog.PieceSize, "leave out --no-push: the catalog is pushed as an image then"
+	if compress {
+		size, hint = size*compression, "shorten the CRDs, as with the option crd:maxDescLen=0 of controller-gen, or make the icon smaller"
+	}
+	for ; ; size = max(size*3/4, catalog.PieceSize) {
+		parts, err := c.Partition(size)
+		if err != nil {
+			return nil, clierr.WithHint(err, hint)
+		}
+		var list []piece
+		for i, p := range parts {
+			one := piece{file: fmt.Sprintf("catalog-%d.json", i), data: string(p)}
+			if len(p) > catalog.PieceSize {
+				if one, err = one.compressed(); err != nil {
+					return nil, fmt.Errorf("compress the catalog: %w", err)
+				}
+			}
+			list = append(list, one)
+		}
+		if !slices.ContainsFunc(list, func(p piece) bool { return len(p.data) > catalog.PieceSize }) {
+			return list, nil
+		}
+	}
+}
 
 // compressed is the piece with its data in gzip.
 func (p piece) compressed() (piece, error) {
