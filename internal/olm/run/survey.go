@@ -182,14 +182,13 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 			"package %s is installed already, from CatalogSource %s by %s, which mysdk did not make", b.Package, text(sub, "spec", "source"), kube.RefOf(sub))
 	}
 	live := s.installed()
-	current := text(sub, "status", "currentCSV")
 	// A plan that has failed is never tried again, and a CSV that is not healthy
 	// is not upgraded: both need a new beginning.
 	healthy := live != nil && text(live, "status", "phase") == "Succeeded" && text(s.plan, "status", "phase") != "Failed"
 	if s.stalled != nil || s.abandoned(live) { // what it was to replace can be upgraded again, but is not as it was
 		healthy = live.GetName() != b.Name()
 	}
-	same := live != nil && live.GetName() == b.Name() || current == b.Name()
+	same := live != nil && live.GetName() == b.Name()
 	switch {
 	case same && healthy && sub.GetAnnotations()[contentAnnotation] == content:
 		return Unchanged, nil

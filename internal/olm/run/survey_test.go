@@ -50,6 +50,8 @@ func TestDecide(t *testing.T) {
 		"older one, failed":       {world: namespace + ours(at("1")) + liveCSV("1", "Failed"), want: Reinstalled},
 		"older one, failed plan":  {world: namespace + ours(at("1")) + liveCSV("1", "Succeeded") + failedPlan, want: Reinstalled},
 		"older one, abandoned":    {world: namespace + ours(at("1")) + liveCSV("1", "Replacing") + failedPlan, want: Upgraded},
+		"older one, pending":      {world: namespace + ours("{installedCSV: shop.v0.0.1, currentCSV: shop.v0.0.2}") + liveCSV("1", "Succeeded"), content: "same", want: Upgraded},
+		"older one, pending, old": {world: namespace + ours("{installedCSV: shop.v0.0.1, currentCSV: shop.v0.0.2}") + liveCSV("1", "Succeeded"), want: Upgraded},
 		"same, abandoned":         {world: namespace + ours(at("2")) + liveCSV("2", "Replacing"), content: "same", want: Reinstalled},
 		"never got anywhere":      {world: namespace + ours("{}"), want: Reinstalled},
 		"of somebody else":        {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), err: "which mysdk did not make", hint: "mysdk run bundle-upgrade r/shop:v2 -n ns"},
