@@ -275,10 +275,10 @@ func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access
 	}
 	to := o.catalogImage
 	if to == "" {
-		if info, err := f.Host.Files.Lstat(f.Host.Path(o.bundle)); err == nil {
-			kind := "directory"
-			if !info.IsDir() {
-				kind = "file"
+		if _, err := f.Host.Files.Lstat(f.Host.Path(o.bundle)); err == nil {
+			kind := "file"
+			if _, err := f.Host.Files.ReadDir(f.Host.Path(o.bundle)); err == nil { // also where a link leads to it
+				kind = "directory"
 			}
 			return clierr.Usagef("name where to push it with --catalog-image ghcr.io/you/operator-catalog:v0.0.1, or add --no-push",
 				"the cluster takes the catalog from a registry, and the bundle is a %s, which names none", kind)

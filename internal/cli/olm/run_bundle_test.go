@@ -1,15 +1,33 @@
 package olm
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/olm/run"
+	"github.com/example/mysdk/internal/registry"
 )
+
+// TestBundleNamesNoRegistry says what the bundle is that no image name is made of.
+func TestBundleNamesNoRegistry(t *testing.T) {
+	w := hosttest.New(t)
+	if err := errors.Join(os.Mkdir(w.Path("dir"), 0o750), os.WriteFile(w.Path("file"), nil, 0o600), os.Symlink("dir", w.Path("link"))); err != nil {
+		t.Fatal(err)
+	}
+	for bundle, want := range map[string]string{"dir": "directory", "file": "file", "link": "directory"} {
+		err := serveCatalog(t.Context(), &cli.Factory{Host: w.Host}, &run.Options{}, registry.Access{}, &runBundleOptions{bundle: bundle})
+		if err == nil || !strings.Contains(err.Error(), "the bundle is a "+want+", which names none") {
+			t.Errorf("%s: %v", bundle, err)
+		}
+	}
+}
 
 // TestPrograms: the operator is that of the project around the bundle, wherever in it
 // the command is run.
