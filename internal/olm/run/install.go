@@ -146,8 +146,12 @@ func (in *installer) plan(ctx context.Context) error {
 	if in.bundle.Package == "" {
 		return clierr.Failedf("see 'mysdk bundle validate'", "the bundle names no package")
 	}
-	if why := validation.IsValidLabelValue(catalogName(in.bundle.Package)); len(why) > 0 {
-		return clierr.Failedf("use a shorter name for the package", "the name of its CatalogSource, %s: %s", catalogName(in.bundle.Package), why[0])
+	name, check, hint := catalogName(in.bundle.Package), validation.IsValidLabelValue, "use a shorter name for the package"
+	if !in.Embedded && in.Publish == nil {
+		name, check, hint = serverName(name), validation.IsDNS1035Label, "leave out --no-push, or use another name for the package"
+	}
+	if why := check(name); len(why) > 0 {
+		return clierr.Failedf(hint, "the name of its catalog, %s: %s", name, why[0])
 	}
 	if err := requireOLM(ctx, in.reader); err != nil {
 		return err
