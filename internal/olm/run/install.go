@@ -270,8 +270,8 @@ func (in *installer) render(ctx context.Context) error {
 	return nil
 }
 
-// addIndex brings the packages of the index into the catalog that it lacks:
-// those that an earlier run has put there stay as they are.
+// addIndex brings the packages of the index into the catalog, in place of those
+// of an index before. What runs have made of the bundle's own package stays.
 func (in *installer) addIndex(now *catalog.Catalog) error {
 	if in.Index == nil {
 		return nil
@@ -280,9 +280,12 @@ func (in *installer) addIndex(now *catalog.Catalog) error {
 	if err != nil {
 		return err
 	}
-	merge(now, index.Only(func(pkg string) bool {
-		return !slices.ContainsFunc(now.Packages, func(p catalog.Package) bool { return p.Name == pkg })
-	}))
+	has := func(c *catalog.Catalog, pkg string) bool {
+		return slices.ContainsFunc(c.Packages, func(p catalog.Package) bool { return p.Name == pkg })
+	}
+	index = index.Only(func(pkg string) bool { return pkg != in.bundle.Package || !has(now, pkg) })
+	*now = *now.Only(func(pkg string) bool { return !has(index, pkg) })
+	merge(now, index)
 	return nil
 }
 

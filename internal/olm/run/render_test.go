@@ -110,8 +110,15 @@ func TestRenderWithAnIndex(t *testing.T) {
 			}},
 		},
 	}
-	earlier := rendered(t, nsYAML, Options{Embedded: true})
-	for name, world := range map[string]string{"first run": nsYAML, "later run": nsYAML + "---\n" + asYAML(t, earlier.apply...)} {
+	earlier := nsYAML + "---\n" + asYAML(t, rendered(t, nsYAML, Options{Embedded: true}).apply...)
+	older := func(from, to string) string { return strings.ReplaceAll(earlier, from, to) }
+	dropped := `{"schema":"olm.package","name":"db","defaultChannel":"x"}{"schema":"olm.channel","package":"db","name":"x","entries":[{"name":"other.v1"}]}` +
+		`{"schema":"olm.bundle","package":"db","name":"other.v1","image":"x","properties":[{"type":"olm.package","value":{"packageName":"db","version":"0.1.0"}}]}`
+	content := `{"schema":"olm.package","name":"shop"`
+	for name, world := range map[string]string{"first run": nsYAML, "later run": earlier, "newer index": older(content, dropped+content)} {
+		if name == "newer index" && world == earlier {
+			t.Fatalf("the catalog has no %s:\n%s", content, earlier)
+		}
 		in := running(t, world, Options{Embedded: true, Index: index})
 		in.bundle = makeBundle(t, "0.0.2", "")
 		crds := &in.bundle.CSV.Spec.CustomResourceDefinitions
