@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm"
@@ -46,6 +47,7 @@ type cleaner struct {
 	planned   []string // names of CSVs of the package that OLM has, or is about to make
 	others    []string
 	crds      []string        // owned by the CSVs
+	unshared  objects         // those of them to be deleted
 	elsewhere map[string]bool // CSVs of the same name in other namespaces
 	leases    []*unstructured.Unstructured
 	kinds     []schema.GroupVersionKind // of the objects that OLM has made from the bundles
@@ -73,21 +75,20 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 	}
 	// Objects of the CRDs while the operator still runs: their finalizers need
 	// it.
-	if o.CRDs {
-		if err := cl.deleteCRDs(ctx, opts); err != nil {
-			return Cleaned{}, err
-		}
-	}
-	if _, err := c.Delete(ctx, cl.csvs, opts); err != nil {
+	if err := cl.deleteCRDs(ctx, opts); err != nil {
 		return Cleaned{}, err
 	}
-	if err := cl.deleteCatalog(ctx, opts); err != nil {
+	if _, err := c.Delete(ctx, cl.csvs, opts); err != nil {
 		return Cleaned{}, err
 	}
 	if err := cl.deleteGroup(ctx, opts); err != nil {
 		return Cleaned{}, err
 	}
 	if err := cl.awaitGone(ctx, opts); err != nil {
+		return Cleaned{}, err
+	}
+	// The last thing, by which a cleanup that was interrupted is found again.
+	if err := cl.deleteCatalog(ctx, opts); err != nil {
 		return Cleaned{}, err
 	}
 	if !o.CRDs && len(cl.crds) > 0 {
@@ -155,7 +156,11 @@ func (cl *cleaner) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if cl.sub == nil && len(cl.csvs) == 0 && !isOurs(source) {
+	content, err := labelled(ctx, cl.reader, gvk("v1", "ConfigMap"), cl.Namespace, labels.Set{state.CatalogLabel: catalogName(cl.pkg), runLabel: cl.pkg})
+	if err != nil {
+		return err
+	}
+	if cl.sub == nil && len(cl.csvs) == 0 && !isOurs(source) && len(content) == 0 {
 		return cl.notFound(subs)
 	}
 	if err := cl.findPlanned(ctx); err != nil {
@@ -174,15 +179,16 @@ func (cl *cleaner) find(ctx context.Context) error {
 	slices.Sort(cl.crds)
 	cl.crds = slices.Compact(cl.crds)
 	cl.others = otherOperators(all, mine...)
+	if cl.CRDs {
+		return cl.findUnshared(ctx)
+	}
 	return nil
 }
 
 // findPlanned reads what the Subscription has OLM make: there may be no CSV of
 // it yet.
 func (cl *cleaner) findPlanned(ctx context.Context) error {
-	for _, f := range []string{"installedCSV", "currentCSV"} {
-		cl.planned = append(cl.planned, text(cl.sub, "status", f))
-	}
+	cl.planned = csvsOfSubscription(cl.sub)
 	name := text(cl.sub, "status", "installPlanRef", "name")
 	if name == "" {
 		return nil
@@ -235,13 +241,8 @@ func (cl *cleaner) findKinds(ctx context.Context) error {
 // owns reports whether a CSV is of the package: the Subscription names it, or
 // OLM has marked it so, which is there after the Subscription has gone too.
 func (cl *cleaner) owns(u *unstructured.Unstructured) bool {
-	for _, f := range []string{"installedCSV", "currentCSV"} {
-		if text(cl.sub, "status", f) == u.GetName() {
-			return true
-		}
-	}
 	_, labelled := u.GetLabels()[cl.componentLabel()]
-	return labelled || cl.pkg != "" && packageOf(u) == cl.pkg // no package: it was applied by hand
+	return slices.Contains(csvsOfSubscription(cl.sub), u.GetName()) || labelled || cl.pkg != "" && packageOf(u) == cl.pkg // no package: it was applied by hand
 }
 
 // csvNames are the names of the package's CSVs, with those that are to come.
@@ -282,9 +283,9 @@ func (cl *cleaner) notFound(subs objects) error {
 	return clierr.Failedf(hint, "package %s is not installed in namespace %s", cl.pkg, cl.Namespace)
 }
 
-// deleteCRDs deletes the CRDs that the operator owns. Those that another
-// operator provides too stay.
-func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) error {
+// findUnshared reads the CRDs to be deleted. Those that another operator provides
+// too stay.
+func (cl *cleaner) findUnshared(ctx context.Context) error {
 	all, err := list(ctx, cl.reader, olmV1alpha1, "ClusterServiceVersion", "")
 	if err != nil {
 		return err
@@ -299,7 +300,6 @@ func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) erro
 			shared[crd] = kube.RefOf(u).String()
 		}
 	}
-	var crds []*unstructured.Unstructured
 	for _, name := range cl.crds {
 		if other := shared[name]; other != "" {
 			cl.Say("CustomResourceDefinition %s stays: %s provides it too", name, other)
@@ -310,10 +310,15 @@ func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) erro
 			return err
 		}
 		if live != nil {
-			crds = append(crds, live)
+			cl.unshared = append(cl.unshared, live)
 		}
 	}
-	_, err = kube.Uninstall(ctx, cl.client, crds, func(counts []kube.InstanceCount) (bool, error) {
+	return nil
+}
+
+// deleteCRDs deletes CRDs that the operator owns, and their objects.
+func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) error {
+	_, err := kube.Uninstall(ctx, cl.client, cl.unshared, func(counts []kube.InstanceCount) (bool, error) {
 		for _, n := range counts {
 			cl.Say("Deleting %d %s with their CRD", n.Count, n.Kind)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
@@ -31,6 +32,7 @@ func TestCleanupFinds(t *testing.T) {
 		"installed":            {world: subWith + "{installedCSV: shop.v1}" + csvYAML + succeeded, csvs: []string{"shop.v1"}},
 		"half replaced":        {world: subWith + "{installedCSV: shop.v1, currentCSV: shop.v2}" + csvYAML + succeeded + strings.ReplaceAll(csvYAML, "shop.v1", "shop.v2") + installing, csvs: []string{"shop.v1", "shop.v2"}},
 		"without Subscription": {world: labelled, csvs: []string{"shop.v1"}},
+		"only its content":     {world: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop-catalog-0, namespace: ns, labels: {mysdk.dev/catalog: shop-catalog, mysdk.dev/run: shop}}\n"},
 		"only the catalog":     {world: strings.Replace(sourceYAML, "namespace: ns}", "namespace: ns, labels: {mysdk.dev/run: shop}}", 1)},
 		"beside another one": {world: subWith + "{installedCSV: shop.v1}" + csvYAML + succeeded + strings.ReplaceAll(csvYAML, "shop.v1", "cart.v3") + succeeded,
 			csvs: []string{"shop.v1"}, others: []string{"cart.v3"}},
@@ -62,6 +64,18 @@ func TestCleanupFinds(t *testing.T) {
 				t.Errorf("CRDs %v", cl.crds)
 			}
 		})
+	}
+}
+
+// TestCleanupWithoutRights: who cannot see what else provides a CRD is told before
+// anything is deleted.
+func TestCleanupWithoutRights(t *testing.T) {
+	for _, crds := range []bool{false, true} {
+		cl := cleaning(t, subWith+"{installedCSV: shop.v1}"+csvYAML+succeeded)
+		cl.reader, cl.CRDs = tenant{cl.reader.(*world)}, crds
+		if err := cl.find(t.Context()); apierrors.IsForbidden(err) != crds {
+			t.Errorf("with CRDs %v: %v", crds, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -142,6 +143,31 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 			t.Errorf("%s is there", result.CSV)
 		}
 	})
+	for _, kind := range []string{"OperatorGroup", "CatalogSource"} {
+		t.Run("a cleanup that ends after the "+kind+" is finished by the next", func(t *testing.T) {
+			l.t = t
+			if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			o := CleanupOptions{Namespace: l.name, Timeout: labTimeout, Say: func(string, ...any) {}, Progress: func(r kube.Result) {
+				if r.Kind == kind {
+					cancel()
+				}
+			}}
+			if _, err := Cleanup(ctx, l.client, l.name, o); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if _, err := l.cleanup(nil); err != nil {
+				t.Fatal(err)
+			}
+			operator, err := l.client.Read(t.Context(), kube.Named(olmV1, "Operator", "", l.name+"."+l.name))
+			if err != nil || operator != nil || l.read("v1", "ConfigMap", l.name+"-catalog-0") != nil || l.read(olmV1alpha1, "CatalogSource", l.name+"-catalog") != nil {
+				t.Errorf("the Operator %v or the catalog is there, %v", operator != nil, err)
+			}
+		})
+	}
 	t.Run("with the CRDs go their objects", func(t *testing.T) {
 		l.t = t
 		if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
