@@ -60,7 +60,7 @@ func (c *chain) unresolved(message string) *chain {
 func (c *chain) explainResolution(message string) string {
 	m := oneLine(message)
 	switch {
-	case strings.Contains(m, "is not referenced by a subscription") || strings.Contains(m, "not referenced by a subscription"):
+	case strings.Contains(m, "not referenced by a subscription"):
 		return "a CSV of the package is there already, without a Subscription"
 	case strings.Contains(m, "no operators found from catalog"):
 		return fmt.Sprintf("nothing of CatalogSource %s/%s reaches namespace %s", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"), c.namespace)

@@ -189,11 +189,9 @@ func (w *waiter) glance(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var sub *unstructured.Unstructured
-	for _, s := range subs {
-		if text(s, "spec", "name") == w.pkg {
-			sub = s
-		}
+	sub, err := subscriptionOf(subs, w.pkg)
+	if err != nil {
+		return false, err
 	}
 	csv, err := w.readCSV(ctx, w.want)
 	if err != nil {
