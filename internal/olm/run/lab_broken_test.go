@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -156,6 +157,58 @@ func (l *lab) testInterruptedRetreat(t *testing.T) {
 	}
 	if _, err := Install(t.Context(), l.client, two, l.options(nil)); err == nil || !strings.Contains(err.Error(), "size: Required value") {
 		t.Errorf("the next run ended with %v, said %q", err, l.said)
+	}
+	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testRollbackOfNothing rolls back runs that fail before OLM begins with the upgrade:
+// the operator runs on.
+func (l *lab) testRollbackOfNothing(t *testing.T) {
+	if _, err := Install(t.Context(), l.client, l.bundle("0.0.1", ""), l.options(nil)); err != nil {
+		t.Fatal(err)
+	}
+	uids := func() (all []types.UID) {
+		for _, u := range []*unstructured.Unstructured{
+			l.read(olmV1alpha1, "ClusterServiceVersion", l.csv("0.0.1")), l.read("apps/v1", "Deployment", "shop-manager"), l.read(olmV1alpha1, "Subscription", l.name),
+		} {
+			if u != nil {
+				all = append(all, u.GetUID())
+			}
+		}
+		return all
+	}
+	before := uids()
+	needy := l.bundle("0.0.2", "  apiservicedefinitions: {required: [{name: jobs, kind: Job, group: jobs.example.com, version: v1}]}\n") // OLM stays with what there is
+	for name, tc := range map[string]struct {
+		bundle *bundle.Bundle
+		mode   Mode
+		err    string
+	}{
+		"the first write": {l.bundle("0.0.2", ""), Mode{Type: singleNamespace, Targets: []string{"Bad_Name"}}, "Bad_Name"},
+		"the resolution":  {needy, Mode{}, context.Canceled.Error()},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := Install(ctx, l.client, tc.bundle, l.options(func(o *Options) {
+			say := o.Say
+			o.Rollback, o.Mode, o.Say = true, tc.mode, func(format string, args ...any) {
+				say(format, args...)
+				if l.says("waiting for OLM") {
+					cancel()
+				}
+			}
+		}))
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), tc.err) || !l.says("Rolled back") {
+			t.Errorf("%s: %v, said %q", name, err, l.said)
+		}
+		if now := uids(); !slices.Equal(now, before) {
+			t.Errorf("%s: the CSV, the Deployment and the Subscription were %v and are %v", name, before, now)
+		}
+	}
+	if got, err := Install(t.Context(), l.client, l.bundle("0.0.2", ""), l.options(nil)); err != nil || got.Action != Upgraded {
+		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
 		t.Fatal(err)

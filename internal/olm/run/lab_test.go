@@ -161,7 +161,7 @@ func TestOnACluster(t *testing.T) {
 	l.installOLM()
 	tests := map[string]func(*lab, *testing.T){
 		"life": (*lab).testLife, "content": (*lab).testContentOfTheSameVersion, "leftovers": (*lab).testWhatGoesAndWhatStays,
-		"refused": (*lab).testRefusedUpgrade, "interrupted": (*lab).testInterruptedRetreat,
+		"refused": (*lab).testRefusedUpgrade, "interrupted": (*lab).testInterruptedRetreat, "untouched": (*lab).testRollbackOfNothing,
 	}
 	for name, tc := range failures {
 		tests[name] = func(l *lab, t *testing.T) { l.testFailsEarly(t, tc) }

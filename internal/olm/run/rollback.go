@@ -60,6 +60,48 @@ func (in *installer) restore(ctx context.Context) error {
 	if err := errors.Join(in.dropCatalog(ctx, true), in.putAll(ctx, serving)); err != nil {
 		return err
 	}
+	untouched, err := in.untouched(ctx)
+	if err != nil {
+		return err
+	}
+	if !untouched {
+		err = in.withdraw(ctx, sub, was, opts)
+	} else if was != in.csv.name {
+		err = endPlans(ctx, in.client, nil, in.Namespace, []string{in.csv.name}, opts)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := in.client.Delete(ctx, in.newObjects(), opts); err != nil {
+		return err
+	}
+	// The catalog of before first, with only the bundles of before: OLM could
+	// find the way to the new one again otherwise.
+	if err := in.putAll(ctx, rest); err != nil {
+		return err
+	}
+	// One that did not work before is not waited for: it would not now.
+	if in.before.stalled != nil || text(in.before.installed(), "status", "phase") == "Succeeded" {
+		err = in.bring(ctx, rest, was, "", in.was)
+	}
+	return errors.Join(err, in.removeNew(ctx, opts))
+}
+
+// untouched reports whether the operator of before still works, and OLM has not
+// begun to replace it.
+func (in *installer) untouched(ctx context.Context) (bool, error) {
+	now, err := takeSurvey(ctx, in.reader, in.Namespace, in.bundle.Package, nil)
+	if err != nil {
+		return false, err
+	}
+	before, live := in.before.installed(), now.installed()
+	return before != nil && live != nil && live.GetUID() == before.GetUID() && text(live, "status", "phase") == "Succeeded" &&
+		text(now.subscription, "status", "currentCSV") == live.GetName(), nil
+}
+
+// withdraw takes away what the run has made OLM install, and what that was to
+// replace.
+func (in *installer) withdraw(ctx context.Context, sub *unstructured.Unstructured, was string, opts kube.DeleteOptions) error {
 	csvs := []string{in.csv.name}
 	if in.before.stalled != nil {
 		csvs = append(csvs, in.before.stalled.GetName())
@@ -80,19 +122,7 @@ func (in *installer) restore(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := in.client.Delete(ctx, in.newObjects(), opts); err != nil {
-		return err
-	}
-	// The catalog of before first, with only the bundles of before: OLM could
-	// find the way to the new one again otherwise.
-	if err := in.putAll(ctx, rest); err != nil {
-		return err
-	}
-	// One that did not work before is not waited for: it would not now.
-	if in.before.stalled != nil || text(in.before.installed(), "status", "phase") == "Succeeded" {
-		err = in.bring(ctx, rest, was, "", in.was)
-	}
-	return errors.Join(err, in.removeNew(ctx, opts))
+	return nil
 }
 
 // dependencies are the Subscriptions that OLM has made for what the bundle
