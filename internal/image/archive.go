@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // IsLayout reports whether a directory is an OCI image layout.
@@ -68,7 +69,7 @@ func OpenArchive(h host.Host, file string, roots func(map[string]string) []strin
 	if err != nil {
 		return nil, fmt.Errorf("read the archive: %w", err)
 	}
-	c, err := archiveContents(data, roots, marks, readLimit)
+	c, err := archiveContents(data, roots, marks, registry.FilesLimit)
 	if err != nil {
 		return nil, clierr.WithHint(fmt.Errorf("read the archive %s: %w", file, err),
 			"it has to be a tar file of an image, as 'mysdk image save' writes, or of a directory")

@@ -2,7 +2,6 @@ package image
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -64,6 +63,6 @@ func digestOf(ctx context.Context, image string, useHTTP bool) (string, error) {
 // PinnedRef is an image's name with the digest in place of its tag.
 func PinnedRef(image, digest string) string {
 	p := split(image)
-	p.tag, p.digest = "", ""
-	return fmt.Sprintf("%s@%s", p.join(), digest)
+	p.tag, p.digest = "", digest
+	return p.join()
 }

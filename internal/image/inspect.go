@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/registry"
@@ -45,16 +44,7 @@ func CheckName(image string) error {
 }
 
 func remotePlatforms(ctx context.Context, ref name.Reference, useHTTP bool) ([]Platform, error) {
-	desc, err := remote.Get(ref, registry.Access{UseHTTP: useHTTP}.Options(ctx)...)
-	if err != nil {
-		return nil, err
-	}
-	c := &content{}
-	if desc.MediaType.IsIndex() {
-		c.index, err = desc.ImageIndex()
-	} else {
-		c.image, err = desc.Image()
-	}
+	c, err := remoteContent(ctx, ref, registry.Access{UseHTTP: useHTTP})
 	if err != nil {
 		return nil, err
 	}

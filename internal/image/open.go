@@ -1,20 +1,14 @@
 package image
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"runtime"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
@@ -23,16 +17,16 @@ import (
 	"github.com/example/mysdk/internal/registry"
 )
 
-// readLimit is how many bytes of files are taken out of an image. Bundles have
-// some megabytes at the most; the largest catalogs some hundred.
-const readLimit = 1 << 30
-
 // OpenOptions say which image to open.
 type OpenOptions struct {
 	registry.Access
-	Image    string
-	Offline  bool // ask no registry
-	Progress func(string)
+	Image   string
+	Offline bool // ask no registry
+	// RegistryFirst takes the image of a tag with a registry from there: the one in
+	// the store may be older. That is taken, with a warning, where there is no other.
+	RegistryFirst bool
+	Progress      func(string)
+	Warn          func(string)
 	// Roots are the paths in the image to read, for its labels: a file, or a
 	// directory with all that is below it. Nil is everything.
 	Roots func(labels map[string]string) []string
@@ -57,28 +51,52 @@ func Open(ctx context.Context, h host.Host, o OpenOptions) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
+	var remoteErr error
+	if parts := split(o.Image); o.RegistryFirst && !o.Offline && parts.registry != "" && parts.digest == "" {
+		c, err := pull(ctx, ref, o)
+		if err == nil || ctx.Err() != nil {
+			return c, err
+		}
+		remoteErr = err
+	}
 	c, err := openLocal(ctx, h, ref, o)
-	if c != nil || err != nil {
+	switch {
+	case c != nil && remoteErr != nil:
+		orNothing(o.Warn)(fmt.Sprintf("using the image %s of this machine: %v", o.Image, remoteErr))
+		return c, nil
+	case c != nil || err != nil:
 		return c, err
-	}
-	if o.Offline {
+	case o.Offline:
 		return nil, clierr.Failedf("leave --offline out, or build the image here", "%s is not on this machine", o.Image)
+	case remoteErr != nil:
+		return nil, remoteErr
 	}
+	return pull(ctx, ref, o)
+}
+
+// pull reads the files of an image in its registry.
+func pull(ctx context.Context, ref name.Reference, o OpenOptions) (c *Contents, err error) {
 	orNothing(o.Progress)("pulling " + ref.String())
-	desc, err := remote.Get(ref, o.Options(ctx)...)
-	if err != nil {
-		return nil, explain(ctx, err, "pull "+o.Image, ref.Context())
-	}
-	found := &content{}
-	if desc.MediaType.IsIndex() {
-		found.index, err = desc.ImageIndex()
-	} else {
-		found.image, err = desc.Image()
-	}
+	found, err := remoteContent(ctx, ref, o.Access)
 	if err == nil {
 		c, err = found.contents(o.Roots)
 	}
 	return c, explain(ctx, err, "pull "+o.Image, ref.Context())
+}
+
+// remoteContent asks a registry for an image.
+func remoteContent(ctx context.Context, ref name.Reference, access registry.Access) (*content, error) {
+	desc, err := remote.Get(ref, access.Options(ctx)...)
+	if err != nil {
+		return nil, err
+	}
+	c := &content{}
+	if desc.MediaType.IsIndex() {
+		c.index, err = desc.ImageIndex()
+	} else {
+		c.image, err = desc.Image()
+	}
+	return c, err
 }
 
 // openLocal looks into the store; nil is not there. A name with a digest
@@ -121,7 +139,7 @@ func (c *content) contents(roots func(map[string]string) []string) (*Contents, e
 	}
 	img := c.image
 	if c.index != nil {
-		if img, err = c.likeliest(); err != nil {
+		if img, err = registry.Pick(c.index); err != nil {
 			return nil, err
 		}
 	}
@@ -135,63 +153,16 @@ func (c *content) contents(roots func(map[string]string) []string) (*Contents, e
 		wanted = roots(out.Labels)
 	}
 	files := mutate.Extract(img)
-	out.Files, err = readTar(files, wanted, readLimit)
+	out.Files, err = readTar(files, wanted, registry.FilesLimit)
 	return out, errors.Join(err, files.Close())
 }
 
-// likeliest is the image for linux on this machine's architecture, else the
-// first of the index that is for any platform.
-func (c *content) likeliest() (v1.Image, error) {
-	manifest, err := c.index.IndexManifest()
-	if err != nil {
-		return nil, err
-	}
-	found, _ := pick(manifest, v1.Platform{OS: "linux", Architecture: runtime.GOARCH})
-	for i, d := range manifest.Manifests {
-		if found == nil && d.MediaType.IsImage() && (d.Platform == nil || d.Platform.OS != "unknown") {
-			found = &manifest.Manifests[i]
-		}
-	}
-	if found == nil {
-		return nil, errors.New("there is no image in its index")
-	}
-	return c.index.Image(found.Digest)
-}
-
-// readTar takes the regular files at or below the roots out of an archive. A
-// path that leads out of it counts from its root, as everywhere in a container.
-func readTar(r io.Reader, roots []string, limit int64) (Files, error) {
+// readTar takes the files at or below the roots out of an archive.
+func readTar(archive io.Reader, roots []string, limit int64) (Files, error) {
 	files := Files{}
-	archive := tar.NewReader(r)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return files, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		file := strings.Trim(path.Clean("/"+header.Name), "/")
-		if header.Typeflag != tar.TypeReg || !fs.ValidPath(file) || file == "." || !below(file, roots) {
-			continue
-		}
-		if limit -= header.Size; limit < 0 {
-			return nil, errors.New("there is more in it than in any bundle or catalog")
-		}
-		if files[file], err = io.ReadAll(archive); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// below reports whether the file is one of the roots or below one; no roots
-// are everything.
-func below(file string, roots []string) bool {
-	for _, r := range roots {
-		r = strings.Trim(path.Clean("/"+r), "/")
-		if r == "" || file == r || strings.HasPrefix(file, r+"/") {
-			return true
-		}
-	}
-	return len(roots) == 0
+	err := registry.Walk(archive, roots, limit, func(file string, content io.Reader) (err error) {
+		files[file], err = io.ReadAll(content)
+		return err
+	})
+	return files, err
 }

@@ -48,8 +48,29 @@ func TestOpen(t *testing.T) {
 	if _, err := Push(t.Context(), w.Host, PushOptions{Image: at}); err != nil {
 		t.Fatal(err)
 	}
-	w = hosttest.New(t) // where it is not in the store
+	// A newer one of the store comes first, and last where the registry is asked first.
+	if _, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: at, Files: Files{"newer": nil}}); err != nil {
+		t.Fatal(err)
+	}
+	var warned []string
+	warn := func(text string) { warned = append(warned, text) }
+	local, err := Open(t.Context(), w.Host, OpenOptions{Image: at})
+	if err != nil || local.Digest == digest {
+		t.Errorf("from the store: %+v, %v", local, err)
+	}
 	want.Project = ""
+	check(OpenOptions{Image: at, RegistryFirst: true, Warn: warn})
+	if _, err := Open(t.Context(), w.Host, OpenOptions{Image: at + "@" + local.Digest, RegistryFirst: true, Warn: warn}); err != nil || len(warned) > 0 {
+		t.Errorf("%v, and warnings %q", err, warned)
+	}
+	other := "127.0.0.1:1/team/a:b"
+	if _, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: other, Files: someFiles()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), w.Host, OpenOptions{Image: other, RegistryFirst: true, Warn: warn}); err != nil || len(warned) != 1 || !strings.Contains(warned[0], "127.0.0.1:1 cannot be reached") {
+		t.Errorf("%v, and warnings %q", err, warned)
+	}
+	w = hosttest.New(t) // where it is not in the store
 	check(OpenOptions{Image: at + "@" + digest})
 	want.Files = Files{"manifests/csv.yaml": someFiles()["manifests/csv.yaml"]}
 	check(OpenOptions{Image: at, Roots: func(l map[string]string) []string {

@@ -33,11 +33,7 @@ type Pushed struct {
 }
 
 // Reference names the image by its digest.
-func (p Pushed) Reference() string {
-	ref := split(p.Image)
-	ref.tag, ref.digest = "", p.Digest
-	return ref.join()
-}
+func (p Pushed) Reference() string { return PinnedRef(p.Image, p.Digest) }
 
 // Push copies an image from the store to a registry, with the credentials that
 // docker login and podman login leave behind, and after it the SBOMs, which

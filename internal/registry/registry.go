@@ -1,7 +1,7 @@
 // Package registry knows how image registries may be spoken to: over TLS with
 // whose certificates, in plain http with whom, and with which credentials. It
-// reads what a pull secret holds, and knows nothing of clusters, of images, and
-// of what its callers want of the registry.
+// reads what a pull secret holds, picks the image of an index and finds files in
+// it, and knows nothing of clusters and of what its callers want of the registry.
 package registry
 
 import (
@@ -67,18 +67,10 @@ func Authorities(data []byte) (*x509.CertPool, error) {
 // Options are those of a talk with a registry, which ends with ctx. It fails
 // with ErrPlainHTTP where Access permits no other answer.
 func (a Access) Options(ctx context.Context) []remote.Option {
-	t := &http.Transport{
-		Proxy:       http.ProxyFromEnvironment,
-		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, RootCAs: a.CA,
-			InsecureSkipVerify: a.SkipVerify, //nolint:gosec // the user's own wish, for one registry
-		},
-		ResponseHeaderTimeout: answerTimeout,
-		// The rest is what the library's own transport has.
-		ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 50,
-		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
-	}
+	t := remote.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.CA, InsecureSkipVerify: a.SkipVerify} //nolint:gosec // the user's own wish, for one registry
+	t.ResponseHeaderTimeout = answerTimeout
 	keys := Keychain()
 	if a.Credentials != nil {
 		keys = authn.NewMultiKeychain(a.Credentials, keys)

@@ -1,15 +1,16 @@
 package olm
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -20,9 +21,6 @@ import (
 
 	"github.com/example/mysdk/internal/registry"
 )
-
-// maxImageFiles bounds what is taken out of an image, in bytes.
-const maxImageFiles = 1 << 30
 
 // images finds the images of catalogs and bundles: among those that mysdk has
 // built on this machine, else in their registry.
@@ -59,7 +57,7 @@ func fetchImage(ref name.Reference, options []remote.Option) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return firstImage(index)
+	return registry.Pick(index)
 }
 
 // stored finds an image in the store; nil where it is not there.
@@ -72,30 +70,7 @@ func (i images) stored(ref name.Reference) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open image %s in the store: %w", ref, err)
 	}
-	return firstImage(index)
-}
-
-// firstImage is any image of an index: those of catalogs and bundles hold the
-// same files for every platform.
-func firstImage(index v1.ImageIndex) (v1.Image, error) {
-	m, err := index.IndexManifest()
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range m.Manifests {
-		switch {
-		case d.Platform != nil && d.Platform.OS == "unknown": // an attestation, which has none of the files
-		case d.MediaType.IsImage():
-			return index.Image(d.Digest)
-		case d.MediaType.IsIndex():
-			nested, err := index.ImageIndex(d.Digest)
-			if err != nil {
-				return nil, err
-			}
-			return firstImage(nested)
-		}
-	}
-	return nil, errors.New("it holds no image")
+	return registry.Pick(index)
 }
 
 // label reads a label of an image; fallback where it has none.
@@ -114,39 +89,27 @@ func label(img v1.Image, key, fallback string) (string, error) {
 // directories of this machine. dirs maps the ones to the others.
 func extract(img v1.Image, dirs map[string]string) error {
 	files := mutate.Extract(img)
-	err := extractTar(tar.NewReader(files), dirs)
+	err := extractTar(files, dirs)
 	return errors.Join(err, files.Close())
 }
 
-func extractTar(files *tar.Reader, dirs map[string]string) error {
-	left := int64(maxImageFiles)
-	for {
-		h, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
+func extractTar(files io.Reader, dirs map[string]string) error {
+	err := registry.Walk(files, slices.Collect(maps.Keys(dirs)), registry.FilesLimit, func(file string, content io.Reader) error {
+		if target := targetOf(file, dirs); target != "" {
+			return copyOut(content, target)
 		}
-		if err != nil {
-			return fmt.Errorf("read the image: %w", err)
-		}
-		target := targetOf(h.Name, dirs)
-		if h.Typeflag != tar.TypeReg || target == "" {
-			continue
-		}
-		if left -= h.Size; left < 0 {
-			return fmt.Errorf("the image has more than %d MiB of files", maxImageFiles>>20)
-		}
-		if err := copyOut(files, target); err != nil {
-			return fmt.Errorf("unpack %s: %w", h.Name, err)
-		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("unpack the image: %w", err)
 	}
+	return nil
 }
 
-// targetOf is where a file of an image goes; "" for nowhere. No name leads out
-// of the target's directory.
+// targetOf is where a file of an image goes; "" for nowhere.
 func targetOf(file string, dirs map[string]string) string {
-	clean := path.Clean("/" + file)
 	for from, to := range dirs {
-		if rest, ok := strings.CutPrefix(clean, path.Clean("/"+from)+"/"); ok {
+		if rest, ok := strings.CutPrefix("/"+file, path.Clean("/"+from)+"/"); ok {
 			return filepath.Join(to, filepath.FromSlash(rest))
 		}
 	}

@@ -1,0 +1,86 @@
+package registry
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// FilesLimit is how many bytes of files are taken out of an image. Bundles have
+// some megabytes at the most; the largest catalogs some hundred.
+const FilesLimit = 1 << 30
+
+// Pick is the image of an index for linux on this machine's architecture, else
+// the first one. What is for an unknown platform is an attestation.
+func Pick(index v1.ImageIndex) (v1.Image, error) {
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	var list []v1.Descriptor
+	for _, d := range manifest.Manifests {
+		if (d.MediaType.IsImage() || d.MediaType.IsIndex()) && (d.Platform == nil || d.Platform.OS != "unknown") {
+			list = append(list, d)
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("there is no image in its index")
+	}
+	best := list[max(0, slices.IndexFunc(list, func(d v1.Descriptor) bool {
+		return d.Platform != nil && d.Platform.OS == "linux" && d.Platform.Architecture == runtime.GOARCH
+	}))]
+	if best.MediaType.IsImage() {
+		return index.Image(best.Digest)
+	}
+	nested, err := index.ImageIndex(best.Digest)
+	if err != nil {
+		return nil, err
+	}
+	return Pick(nested)
+}
+
+// Walk calls put with the regular files of an archive that are roots or below one,
+// all of them without roots. A path that leads out of the archive counts from its
+// root, as everywhere in a container; put gets it clean, such as a/b.
+func Walk(archive io.Reader, roots []string, limit int64, put func(file string, content io.Reader) error) error {
+	files := tar.NewReader(archive)
+	for {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		file := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
+		if header.Typeflag != tar.TypeReg || file == "" || !below(file, roots) {
+			continue
+		}
+		if !filepath.IsLocal(filepath.FromSlash(file)) { // such as one with .. between backslashes, on Windows
+			return fmt.Errorf("the path %q leads out of it", header.Name)
+		}
+		if limit -= header.Size; limit < 0 {
+			return errors.New("there is more in it than in any bundle or catalog")
+		}
+		if err := put(file, files); err != nil {
+			return err
+		}
+	}
+}
+
+// below reports whether the file is one of the roots or below one; no roots
+// are everything.
+func below(file string, roots []string) bool {
+	return len(roots) == 0 || slices.ContainsFunc(roots, func(r string) bool {
+		r = strings.TrimPrefix(path.Clean("/"+r), "/")
+		return r == "" || file == r || strings.HasPrefix(file, r+"/")
+	})
+}
