@@ -110,7 +110,7 @@ func (f *Factory) Ask(ctx context.Context, question string, refusal error) (bool
 // Connect prints the cluster that will be written to and returns a client
 // for it. The embedded one is started with start, and must run without.
 func (f *Factory) Connect(ctx context.Context, t *Target, start bool) (*kube.Client, error) {
-	opts := kube.Options{Kubeconfig: t.Kubeconfig, Context: t.Context, Host: f.Host, Allow: f.Allowed, Warn: func(s string) { f.Warn("%s", s) }}
+	opts := kube.Options{Kubeconfig: t.Kubeconfig, Context: t.Context, Host: f.Host, Allow: f.Allowed, Warn: f.WarnLine}
 	if t.Embedded() {
 		file, err := f.embeddedKubeconfig(ctx, t.Name, start)
 		if err != nil {

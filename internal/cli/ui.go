@@ -81,6 +81,9 @@ func (f *Factory) Warn(format string, args ...any) {
 	fmt.Fprintf(f.Host.IO.Err, "%s %s\n", f.Paint(Yellow, "Warning:"), f.Aim(fmt.Sprintf(format, args...)))
 }
 
+// WarnLine prints a warning of an engine.
+func (f *Factory) WarnLine(line string) { f.Warn("%s", line) }
+
 // Paint colors s when stderr is a terminal or --color demands it.
 func (f *Factory) Paint(color, s string) string {
 	if !f.Colored() {

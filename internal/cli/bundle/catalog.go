@@ -179,7 +179,7 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 	switch {
 	case absent(o.fromIndex, err):
 		named := image.IsExplicit(o.fromIndex) // else it is meant to be a directory, or an image of this machine
-		c, err := fetchCatalog(ctx, f, image.OpenOptions{Image: o.fromIndex, Access: registry.Access{UseHTTP: o.useHTTP}, Offline: !named})
+		c, err := FetchCatalog(ctx, f, image.OpenOptions{Image: o.fromIndex, Access: registry.Access{UseHTTP: o.useHTTP}, Offline: !named, RegistryFirst: true})
 		if err != nil && !named {
 			return nil, clierr.Usagef(fmt.Sprintf("name a directory or a file; an image in a registry needs its tag, as in %s:v0.0.1", o.fromIndex), "there is no catalog %s", o.fromIndex)
 		}
@@ -207,7 +207,7 @@ func addition(ctx context.Context, f *cli.Factory, arg string, useHTTP bool) (ca
 			return catalog.Addition{}, fmt.Errorf("%s: %w", arg, err)
 		}
 	}
-	b, err := ReadBundle(ctx, f, from, registry.Access{UseHTTP: useHTTP})
+	b, err := ReadBundle(ctx, f, from, image.OpenOptions{Access: registry.Access{UseHTTP: useHTTP}})
 	if err != nil {
 		return catalog.Addition{}, err
 	}
@@ -373,17 +373,7 @@ func buildCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 	if err := f.AskCluster(ctx, "catalog-cache", files, &cache); err != nil {
 		return err
 	}
-	all := image.Files{}
-	for name, data := range files {
-		all[CatalogDir+"/"+name] = data
-	}
-	for name, data := range cache {
-		all[cacheDir+"/"+name] = data
-	}
-	built, err := image.BuildFiles(ctx, f.Host, image.FilesOptions{
-		Image: o.tag, Files: all, Labels: map[string]string{ConfigsLabel: "/" + CatalogDir},
-		CreatedBy: "mysdk bundle catalog", Progress: f.Progress,
-	})
+	built, err := BuildCatalog(ctx, f, files, cache, image.FilesOptions{Image: o.tag, CreatedBy: "mysdk bundle catalog", Progress: f.Progress})
 	if err != nil {
 		return err
 	}
@@ -399,19 +389,27 @@ func buildCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 	return f.Report("text", nil, func(w io.Writer) { fmt.Fprintln(w, result) })
 }
 
-// ConfigsLabel says where an image has its catalog.
-const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
-
-// FetchCatalog reads the catalog of an index image.
-func FetchCatalog(ctx context.Context, f *cli.Factory, ref string, access registry.Access) (*catalog.Catalog, error) {
-	return fetchCatalog(ctx, f, image.OpenOptions{Image: ref, Access: access})
+// BuildCatalog makes an image of a catalog's files and of its cache, if there is one.
+func BuildCatalog(ctx context.Context, f *cli.Factory, files, cache map[string][]byte, o image.FilesOptions) (image.Built, error) {
+	o.Files, o.Labels = image.Files{}, map[string]string{configsLabel: "/" + CatalogDir}
+	for name, data := range files {
+		o.Files[CatalogDir+"/"+name] = data
+	}
+	for name, data := range cache {
+		o.Files[cacheDir+"/"+name] = data
+	}
+	return image.BuildFiles(ctx, f.Host, o)
 }
 
-func fetchCatalog(ctx context.Context, f *cli.Factory, o image.OpenOptions) (*catalog.Catalog, error) {
+// configsLabel says where an image has its catalog.
+const configsLabel = "operators.operatorframework.io.index.configs.v1"
+
+// FetchCatalog reads the catalog of an index image.
+func FetchCatalog(ctx context.Context, f *cli.Factory, o image.OpenOptions) (*catalog.Catalog, error) {
 	dir := ""
-	o.Progress = f.Progress
+	o.Progress, o.Warn = f.Progress, f.WarnLine
 	o.Roots = func(labels map[string]string) []string {
-		dir = cmp.Or(strings.Trim(labels[ConfigsLabel], "/"), CatalogDir)
+		dir = cmp.Or(strings.Trim(labels[configsLabel], "/"), CatalogDir)
 		return []string{dir}
 	}
 	c, err := image.Open(ctx, f.Host, o)

@@ -24,6 +24,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/registry"
 	"github.com/example/mysdk/internal/scorecard"
@@ -97,7 +98,7 @@ The exit code is 1 if a test did not pass.`,
 // the embedded one unless another is named; images of custom tests run as pods, for
 // which the embedded cluster has no containers.
 func runScorecard(ctx context.Context, f *cli.Factory, o *scorecardOptions) error {
-	files, _, err := OpenBundle(ctx, f, o.bundle, registry.Access{UseHTTP: o.useHTTP})
+	files, _, err := OpenBundle(ctx, f, o.bundle, image.OpenOptions{Access: registry.Access{UseHTTP: o.useHTTP}})
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func runValidate(ctx context.Context, f *cli.Factory, o *bundleValidateOptions) 
 			return err
 		}
 	}
-	files, root, err := OpenBundle(ctx, f, o.bundle, access)
+	files, root, err := OpenBundle(ctx, f, o.bundle, image.OpenOptions{Access: access})
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func validateOptions(f *cli.Factory, o *bundleValidateOptions) (validate.Options
 
 // OpenBundle finds the files of a bundle and what to call their root. A directory
 // may be half-written while a command that was killed is not finished.
-func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access registry.Access) (fs.FS, string, error) {
+func OpenBundle(ctx context.Context, f *cli.Factory, arg string, o image.OpenOptions) (fs.FS, string, error) {
 	at := f.Host.Path(arg)
 	info, err := f.Host.Files.Lstat(at)
 	switch {
@@ -158,7 +158,8 @@ func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access registry
 		return nil, "", clierr.Usagef("write it with 'mysdk bundle generate'", "there is no %s", arg)
 	case absent(arg, err):
 		named := image.IsExplicit(arg) // else it is meant to be a directory, or an image of this machine
-		c, err := image.Open(ctx, f.Host, image.OpenOptions{Image: arg, Access: access, Progress: f.Progress, Roots: bundleRoots, Offline: !named})
+		o.Image, o.Offline, o.Roots, o.Progress, o.Warn = arg, !named, bundleRoots, f.Progress, f.WarnLine
+		c, err := image.Open(ctx, f.Host, o)
 		if err != nil && !named {
 			return nil, "", clierr.Usagef(fmt.Sprintf("write the bundle with 'mysdk bundle generate'; an image in a registry needs its tag, as in %s:v0.0.1", arg), "there is no directory or archive %s", arg)
 		}

@@ -131,7 +131,7 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	opts := o.BuildOptions
 	opts.Dir, opts.Title, opts.Tool, opts.NoSBOM = f.Host.Dir, p.Name, "mysdk-"+cli.ThisBuild().Version, o.sbom == "none"
 	opts.Progress = func(s string) { f.Say("%s", s) }
-	opts.Warn = func(s string) { f.Warn("%s", s) }
+	opts.Warn = f.WarnLine
 	built, err := image.Build(ctx, f.Host, opts)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func offerImage(ctx context.Context, f *cli.Factory, name, img string) error {
 func PushImage(ctx context.Context, f *cli.Factory, o image.PushOptions) (image.Pushed, error) {
 	start := f.Host.Now()
 	o.Progress = func(s string) { f.Say("%s", s) }
-	o.Warn = func(s string) { f.Warn("%s", s) }
+	o.Warn = f.WarnLine
 	pushed, err := image.Push(ctx, f.Host, o)
 	if err == nil {
 		f.Say("Pushed %s after %s", pushed.Image, f.Since(start))
@@ -244,7 +244,7 @@ func runSave(ctx context.Context, f *cli.Factory, o *image.SaveOptions) error {
 	}
 	opts := *o
 	opts.Progress = func(s string) { f.Say("%s", s) }
-	opts.Warn = func(s string) { f.Warn("%s", s) }
+	opts.Warn = f.WarnLine
 	saved, err := image.Save(ctx, f.Host, opts)
 	if err != nil || saved.Path == image.Stdout {
 		return err

@@ -118,7 +118,7 @@ func (o *olmOptions) bindSource(fs *pflag.FlagSet) {
 // asks for.
 func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	o.source.Host, o.source.Namespace = f.Host, o.namespace
-	o.source.Warn = func(text string) { f.Warn("%s", text) }
+	o.source.Warn = f.WarnLine
 	o.source.Catalog = !o.noCatalog
 	start := f.Host.Now()
 	manifests, err := o.source.Load(ctx)
@@ -213,7 +213,7 @@ func describeOLM(w io.Writer, s olm.Status) {
 // stay: deleting them would delete their users' objects.
 func runUninstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	o.source.Host, o.source.Namespace, o.source.Catalog = f.Host, o.namespace, true
-	o.source.Warn = func(text string) { f.Warn("%s", text) }
+	o.source.Warn = f.WarnLine
 	manifests, err := o.source.Load(ctx)
 	if err != nil {
 		return err

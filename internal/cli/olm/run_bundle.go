@@ -164,7 +164,7 @@ func runBundle(ctx context.Context, f *cli.Factory, o *runBundleOptions) error {
 	if err != nil {
 		return err
 	}
-	b, err := bundlecmd.ReadBundle(ctx, f, o.bundle, access)
+	b, err := bundlecmd.ReadBundle(ctx, f, o.bundle, o.open("", access))
 	if err != nil {
 		return err
 	}
@@ -261,14 +261,14 @@ func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (h
 // reads the index that the bundle is added to.
 func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access registry.Access, o *runBundleOptions) error {
 	if o.indexImage != "" {
-		index, err := bundlecmd.FetchCatalog(ctx, f, o.indexImage, access)
+		index, err := bundlecmd.FetchCatalog(ctx, f, o.open(o.indexImage, access))
 		if err != nil {
 			return fmt.Errorf("--index-image: %w", err)
 		}
 		opts.Index = index
 	}
 	opts.FetchCatalog = func(ctx context.Context, ref string) (*catalog.Catalog, error) {
-		return bundlecmd.FetchCatalog(ctx, f, ref, access)
+		return bundlecmd.FetchCatalog(ctx, f, o.open(ref, access))
 	}
 	if opts.Embedded || o.noPush {
 		return nil
@@ -298,6 +298,12 @@ func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access
 	return nil
 }
 
+// open says how to read an image: another cluster than the embedded one pulls it from
+// its registry, whatever is on this machine.
+func (o *runBundleOptions) open(ref string, access registry.Access) image.OpenOptions {
+	return image.OpenOptions{Image: ref, Access: access, RegistryFirst: !o.Embedded()}
+}
+
 // catalogImageOf is the catalog's name beside that of a bundle's image.
 func catalogImageOf(ref string) (string, error) {
 	name, tag, _, err := image.Split(ref)
@@ -312,13 +318,7 @@ func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string,
 	if err != nil {
 		return run.Published{}, err
 	}
-	put := image.Files{}
-	for name, data := range files {
-		put[bundlecmd.CatalogDir+"/"+name] = data
-	}
-	if _, err := image.BuildFiles(ctx, f.Host, image.FilesOptions{
-		Image: to, Files: put, Labels: map[string]string{bundlecmd.ConfigsLabel: "/" + bundlecmd.CatalogDir}, CreatedBy: "mysdk run bundle", Progress: f.Stage,
-	}); err != nil {
+	if _, err := bundlecmd.BuildCatalog(ctx, f, files, nil, image.FilesOptions{Image: to, CreatedBy: "mysdk run bundle", Progress: f.Stage}); err != nil {
 		return run.Published{}, err
 	}
 	pushed, err := imagecmd.PushImage(ctx, f, image.PushOptions{Image: to, Access: access})

@@ -29,6 +29,16 @@ func TestBundleNamesNoRegistry(t *testing.T) {
 	}
 }
 
+// TestOpensWhatTheClusterPulls: other clusters than the embedded one pull from registries.
+func TestOpensWhatTheClusterPulls(t *testing.T) {
+	for want, target := range map[bool]cli.Target{false: {Name: "default"}, true: {Name: "default", Context: "kind-dev"}} {
+		o := &runBundleOptions{Target: target}
+		if got := o.open("ghcr.io/you/op-bundle:v1", registry.Access{UseHTTP: true}); got.RegistryFirst != want || !got.UseHTTP || got.Image == "" {
+			t.Errorf("%+v: %+v", target, got)
+		}
+	}
+}
+
 // TestPrograms: the operator is that of the project around the bundle, wherever in it
 // the command is run.
 func TestPrograms(t *testing.T) {
