@@ -193,9 +193,12 @@ func (c *content) only(wanted string) error {
 	return nil
 }
 
-// writeFile replaces a file in one step. What is no file, as /dev/null, is
-// written to and stays what it is.
+// writeFile replaces a file in one step, for a link the one behind it. What is no
+// file, as /dev/null, is written to and stays what it is.
 func writeFile(path string, fill func(io.Writer) error) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
 	write := func(to string) error {
 		f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 		if err != nil {

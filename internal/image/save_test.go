@@ -74,6 +74,26 @@ func TestSaveToDevice(t *testing.T) {
 
 // TestSaveOfAnotherProject: all projects share the default name, so the image of
 // that name may be another's.
+// TestSaveToLink: a link stays one, and the file behind it is replaced.
+func TestSaveToLink(t *testing.T) {
+	w, _ := bundled(t, "bundle:v1")
+	write(t, filepath.Join(w.Dir, "real.tar"), "old")
+	link := filepath.Join(w.Dir, "link.tar")
+	if err := os.Symlink("real.tar", link); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Save(t.Context(), w.Host, SaveOptions{Image: "bundle:v1", File: "link.tar"}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(link)
+	if err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info, err)
+	}
+	if _, err := OpenArchive(w.Host, "real.tar", nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSaveOfAnotherProject(t *testing.T) {
 	w, _ := faked(t)
 	build(t, w, BuildOptions{Base: Scratch})
