@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -103,23 +105,33 @@ func archiveContents(data []byte, roots func(map[string]string) []string, marks 
 		}
 		return (&content{image: img}).contents(roots)
 	}
-	return &Contents{Files: files.Sub(rootOf(files, marks))}, nil
+	root, err := rootOf(files, marks)
+	return &Contents{Files: files.Sub(root)}, err
 }
 
-// rootOf is the directory, nearest to the top, with one of the marks in it; ""
-// where there is none.
-func rootOf(files Files, marks []string) string {
-	best := ""
-	found := false
-	for file := range files {
-		for _, m := range marks {
-			before, _, ok := strings.Cut("/"+file+"/", "/"+m+"/")
-			if before = strings.TrimPrefix(before, "/"); ok && (!found || len(before) < len(best)) {
-				best, found = before, true
+// rootOf is the directory, nearest to the top, with the first of the marks that
+// there is; "" where there is none.
+func rootOf(files Files, marks []string) (string, error) {
+	for _, m := range marks {
+		depth := -1 // of those in roots
+		var roots []string
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			at, _, ok := strings.Cut("/"+file+"/", "/"+m+"/")
+			root := strings.TrimPrefix(at, "/")
+			if d := strings.Count(at, "/"); ok && (depth < 0 || d < depth) {
+				depth, roots = d, []string{root}
+			} else if ok && d == depth && !slices.Contains(roots, root) {
+				roots = append(roots, root)
 			}
 		}
+		if len(roots) > 1 {
+			return "", clierr.Failedf("unpack it and name one of them, or pack only one", "there are several bundles in it: %s", strings.Join(roots, ", "))
+		}
+		if len(roots) == 1 {
+			return roots[0], nil
+		}
 	}
-	return best
+	return "", nil
 }
 
 // unpackedLayout reads the image of an OCI layout, which the library takes from a

@@ -145,11 +145,19 @@ func TestOpenArchiveRefuses(t *testing.T) {
 		write(t, b, "{}")
 	}
 	tarDir(t, filepath.Join(w.Dir, "broken.tar"), filepath.Join(w.Dir, "layout"), "")
+	for _, name := range []string{"project/config/manifests/k.yaml", "project/bundle/manifests/a.yaml", "project/bundle/metadata/a.yaml", "several/b/metadata/a.yaml", "several/a/metadata/a.yaml", "several/a/manifests/a.yaml", "several/c/d/metadata/a.yaml"} {
+		write(t, filepath.Join(w.Dir, filepath.FromSlash(name)), "a: b")
+	}
 	write(t, filepath.Join(w.Dir, "text.tar"), "no archive, and longer than the longest of magic numbers")
 	write(t, filepath.Join(w.Dir, "cut.tar.gz"), "\x1f\x8bnothing")
-	tests := map[string]string{"broken.tar": "is broken", "text.tar": "it is no tar file", "cut.tar.gz": "read the archive cut.tar.gz", "missing.tar": "no such file"}
+	tarDir(t, filepath.Join(w.Dir, "project.tar"), filepath.Join(w.Dir, "project"), "")
+	tarDir(t, filepath.Join(w.Dir, "several.tar"), filepath.Join(w.Dir, "several"), "")
+	if c, err := OpenArchive(w.Host, "project.tar", nil, "metadata", "manifests"); err != nil || c.Files["metadata/a.yaml"] == nil {
+		t.Errorf("the bundle of a project: %v, %v", c, err)
+	}
+	tests := map[string]string{"several.tar": "there are several bundles in it: a, b", "broken.tar": "is broken", "text.tar": "it is no tar file", "cut.tar.gz": "read the archive cut.tar.gz", "missing.tar": "no such file"}
 	for file, want := range tests {
-		if _, err := OpenArchive(w.Host, file, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := OpenArchive(w.Host, file, nil, "metadata", "manifests"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", file, err, want)
 		}
 	}
