@@ -18,7 +18,7 @@ const (
 	componentPattern = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 	tagPattern       = `[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}`
 	registryPattern  = `(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?`
-	digestPattern    = `sha256:[0-9a-f]{64}`
+	digestPattern    = `(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})`
 )
 
 var (
@@ -88,7 +88,7 @@ func Problem(s string) string {
 	case p.tag != "" && !tagRE.MatchString(p.tag[1:]):
 		return fmt.Sprintf("%q is no tag: it has letters, digits, '_', '.' and '-', at most 128", p.tag[1:])
 	case strings.Contains(s, "@") && !digestRE.MatchString(p.digest):
-		return fmt.Sprintf("%q is no digest: it is sha256: and 64 hexadecimal digits", p.digest)
+		return fmt.Sprintf("%q is no digest: it is sha256: and 64 hexadecimal digits, or sha512: and 128", p.digest)
 	}
 	return ""
 }
@@ -131,9 +131,14 @@ func parseRef(s string, opts ...name.Option) (name.Reference, error) {
 		if ref, err = name.ParseReference(s, opts...); err == nil {
 			return ref, nil
 		}
-		_, err = name.NewRepository(split(s).repository) // this error says more
-		if why = "a name has 2 to 255 characters"; err != nil {
+		p := split(s)
+		switch _, err = name.NewRepository(p.repository); { // this error says more
+		case err != nil:
 			why = err.Error()
+		case p.digest != "":
+			why = "images can be read by sha256 digests only"
+		default:
+			why = "a name has 2 to 255 characters"
 		}
 	}
 	hint := refExample

@@ -37,26 +37,27 @@ func TestParseTag(t *testing.T) {
 
 func TestBadReferences(t *testing.T) {
 	for in, want := range map[string]struct{ text, hint string }{
-		"Controller:latest":                {"a name is in lower case", `did you mean "controller:latest"?`},
-		"ghcr.io/Me/Op:v1":                 {"a name is in lower case", `did you mean "ghcr.io/me/op:v1"?`},
-		"https://ghcr.io/me/op:v1":         {"it is a URL", `did you mean "ghcr.io/me/op:v1"?`},
-		"docker://op:v1":                   {"it is a URL", `did you mean "op:v1"?`},
-		" op:v1":                           {"there is space around it", `did you mean "op:v1"?`},
-		"op:v1.0.0+build.5":                {`"v1.0.0+build.5" is no tag`, `did you mean "op:v1.0.0-build.5"?`},
-		"op:":                              {"the tag after ':' is missing", `did you mean "op"?`},
-		"op/:v1":                           {`"op/" is no name`, `did you mean "op:v1"?`},
-		"my op:v1":                         {`"my op" is no name`, `did you mean "my-op:v1"?`},
-		"ghcr.io//op":                      {`"/op" is no name`, `did you mean "ghcr.io/op"?`},
-		"ghcr.io/me..you/op":               {`"me..you/op" is no name`, refExample},
-		"ghcr.io:port/op":                  {`"ghcr.io:port" is no registry`, refExample},
-		":v1":                              {"the name is missing", refExample},
-		"op@sha256:123":                    {`"sha256:123" is no digest`, `did you mean "op"?`},
-		"op@v1":                            {`"v1" is no digest`, `did you mean "op:v1"?`},
-		"op:v1@v2":                         {`"v2" is no digest`, `did you mean "op:v1"?`},
-		"op@":                              {`"" is no digest`, `did you mean "op"?`},
-		"op:" + strings.Repeat("v", 129):   {"is no tag", refExample},
-		"x":                                {"repository must be between 2 and 255 characters", refExample},
-		strings.Repeat("a/", 200) + "name": {"repository must be between 2 and 255", refExample},
+		"Controller:latest":                     {"a name is in lower case", `did you mean "controller:latest"?`},
+		"ghcr.io/Me/Op:v1":                      {"a name is in lower case", `did you mean "ghcr.io/me/op:v1"?`},
+		"https://ghcr.io/me/op:v1":              {"it is a URL", `did you mean "ghcr.io/me/op:v1"?`},
+		"docker://op:v1":                        {"it is a URL", `did you mean "op:v1"?`},
+		" op:v1":                                {"there is space around it", `did you mean "op:v1"?`},
+		"op:v1.0.0+build.5":                     {`"v1.0.0+build.5" is no tag`, `did you mean "op:v1.0.0-build.5"?`},
+		"op:":                                   {"the tag after ':' is missing", `did you mean "op"?`},
+		"op/:v1":                                {`"op/" is no name`, `did you mean "op:v1"?`},
+		"my op:v1":                              {`"my op" is no name`, `did you mean "my-op:v1"?`},
+		"ghcr.io//op":                           {`"/op" is no name`, `did you mean "ghcr.io/op"?`},
+		"ghcr.io/me..you/op":                    {`"me..you/op" is no name`, refExample},
+		"ghcr.io:port/op":                       {`"ghcr.io:port" is no registry`, refExample},
+		":v1":                                   {"the name is missing", refExample},
+		"op@sha256:123":                         {`"sha256:123" is no digest`, `did you mean "op"?`},
+		"op@sha512:" + strings.Repeat("0", 128): {"images can be read by sha256 digests only", `did you mean "op"?`},
+		"op@v1":                                 {`"v1" is no digest`, `did you mean "op:v1"?`},
+		"op:v1@v2":                              {`"v2" is no digest`, `did you mean "op:v1"?`},
+		"op@":                                   {`"" is no digest`, `did you mean "op"?`},
+		"op:" + strings.Repeat("v", 129):        {"is no tag", refExample},
+		"x":                                     {"repository must be between 2 and 255 characters", refExample},
+		strings.Repeat("a/", 200) + "name":      {"repository must be between 2 and 255", refExample},
 	} {
 		_, err := parseTag(in)
 		if err == nil {
@@ -70,6 +71,9 @@ func TestBadReferences(t *testing.T) {
 	digest := "ghcr.io/me/op@sha256:" + strings.Repeat("0", 64)
 	if _, err := parseTag(digest); clierr.HintOf(err) != `did you mean "ghcr.io/me/op"?` {
 		t.Errorf("a digest: %v, hint %q", err, clierr.HintOf(err))
+	}
+	if why := Problem("op@sha512:" + strings.Repeat("0", 128)); why != "" {
+		t.Errorf("a digest that others may use: %s", why)
 	}
 	if _, err := parseRef(digest); err != nil {
 		t.Errorf("a digest names a base: %v", err)

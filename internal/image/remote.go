@@ -35,7 +35,7 @@ func explain(ctx context.Context, err error, doing string, repo name.Repository)
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &unknown):
-		return clierr.Failedf("name the file with its CA's certificate in SSL_CERT_FILE", "%s: the certificate of %s is signed by nobody this machine trusts", doing, host)
+		return clierr.Failedf("have this machine trust the CA that signed it; on Linux, SSL_CERT_FILE may name a file with the CA's certificate", "%s: the certificate of %s is signed by nobody this machine trusts", doing, host)
 	case errors.As(err, &answer):
 		return explainAnswer(answer, doing, repo)
 	case errors.Is(err, registry.ErrPlainHTTP) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
