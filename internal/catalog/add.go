@@ -40,7 +40,7 @@ type AddOptions struct {
 func (c *Catalog) Add(list []Addition, o AddOptions) error {
 	touched := map[string]bool{} // packages
 	for _, a := range list {
-		if err := c.addBundle(a); err != nil {
+		if err := c.addBundle(a, o.Mode); err != nil {
 			return err
 		}
 		touched[a.Bundle.Package] = true
@@ -56,7 +56,7 @@ func (c *Catalog) Add(list []Addition, o AddOptions) error {
 	return nil
 }
 
-func (c *Catalog) addBundle(a Addition) error {
+func (c *Catalog) addBundle(a Addition, mode string) error {
 	rendered, err := Render(a.Bundle, a.Image)
 	if err != nil {
 		return err
@@ -74,7 +74,11 @@ func (c *Catalog) addBundle(a Addition) error {
 			"add %s to the catalog: there is one of that name in it, and it is another", rendered.Name)
 	}
 	for _, name := range channels {
-		c.enter(rendered.Package, name, entryOf(a.Bundle))
+		wanted := entryOf(a.Bundle)
+		if there := c.enter(rendered.Package, name, wanted); mode != ModeSemver && mode != ModeSkipPatch && !there.has(wanted) {
+			return clierr.Failedf("give the new bundle another version, or change the entry in the catalog",
+				"add %[1]s to the catalog: channel %[2]s has %[1]s with other replaces, skips or skipRange than its CSV", rendered.Name, name)
+		}
 	}
 	return nil
 }
@@ -92,17 +96,26 @@ func same(a, b Bundle) bool {
 	return reflect.DeepEqual(plain(a), plain(b))
 }
 
-// enter makes the entry one of the channel, which is made if it is not there.
-func (c *Catalog) enter(pkg, channel string, e Entry) {
+// has reports whether the entry replaces and skips all that the other does.
+func (e Entry) has(o Entry) bool {
+	return (o.Replaces == "" || o.Replaces == e.Replaces) && (o.SkipRange == "" || o.SkipRange == e.SkipRange) &&
+		!slices.ContainsFunc(o.Skips, func(name string) bool { return !slices.Contains(e.Skips, name) })
+}
+
+// enter makes the entry one of the channel, which is made if it is not there. An
+// entry of its name that is there already stays. It returns the one that is there.
+func (c *Catalog) enter(pkg, channel string, e Entry) Entry {
 	i := slices.IndexFunc(c.Channels, func(ch Channel) bool { return ch.Package == pkg && ch.Name == channel })
 	if i < 0 {
 		i = len(c.Channels)
 		c.Channels = append(c.Channels, Channel{Schema: SchemaChannel, Name: channel, Package: pkg})
 	}
 	ch := &c.Channels[i]
-	if !slices.ContainsFunc(ch.Entries, func(o Entry) bool { return o.Name == e.Name }) {
-		ch.Entries = append(ch.Entries, e)
+	if i := slices.IndexFunc(ch.Entries, func(o Entry) bool { return o.Name == e.Name }); i >= 0 {
+		return ch.Entries[i]
 	}
+	ch.Entries = append(ch.Entries, e)
+	return e
 }
 
 // describe makes the package, or brings its description up to the newest

@@ -48,6 +48,21 @@ func TestAdd(t *testing.T) {
 	if err := c.Add([]Addition{{one.Bundle, "example.com/other:v1"}}, AddOptions{}); err == nil || !strings.Contains(err.Error(), "there is one of that name in it, and it is another") {
 		t.Errorf("another image: %v", err)
 	}
+	for _, changed := range []spec{{replaces: "memcached.v0.0.9"}, {replaces: "memcached.v0.1.0", skips: "[memcached.v0.0.9]"}, {replaces: "memcached.v0.1.0", skip: "<0.2.0"}} {
+		changed.channels, changed.channel = "stable", "stable"
+		at := Addition{newBundle(t, "0.3.0", changed), "example.com/m:v0.3.0"}
+		fresh := &Catalog{}
+		if err := fresh.Add([]Addition{{newBundle(t, "0.3.0", spec{channels: "stable", channel: "stable", replaces: "memcached.v0.1.0"}), at.Image}}, AddOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		fresh.Bundles[0], _ = Render(at.Bundle, at.Image) // of which the annotation is a part
+		if err := fresh.Add([]Addition{at}, AddOptions{}); err == nil || !strings.Contains(err.Error(), "channel stable has memcached.v0.3.0 with other") {
+			t.Errorf("%+v: %v", changed, err)
+		}
+		if err := fresh.Add([]Addition{at}, AddOptions{Mode: ModeSemver}); err != nil {
+			t.Errorf("where versions decide: %v", err)
+		}
+	}
 	if err := c.Add(nil, AddOptions{DefaultChannel: "alpha"}); err != nil || c.Packages[0].DefaultChannel != "stable" {
 		t.Errorf("nothing was added, and the default channel is %s (%v)", c.Packages[0].DefaultChannel, err)
 	}
