@@ -48,8 +48,8 @@ func Pick(index v1.ImageIndex) (v1.Image, error) {
 }
 
 // Walk calls put with the regular files of an archive that are roots or below one,
-// all of them without roots. A path that leads out of the archive counts from its
-// root, as everywhere in a container; put gets it clean, such as a/b.
+// all of them without roots, by their clean paths, such as a/b. A path that leads out
+// of the archive is below no root, and an error without roots.
 func Walk(archive io.Reader, roots []string, limit int64, put func(file string, content io.Reader) error) error {
 	files := tar.NewReader(archive)
 	for {
@@ -60,11 +60,11 @@ func Walk(archive io.Reader, roots []string, limit int64, put func(file string, 
 		if err != nil {
 			return err
 		}
-		file := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
-		if header.Typeflag != tar.TypeReg || file == "" || !below(file, roots) {
+		file := strings.TrimPrefix(path.Clean(header.Name), "/")
+		if header.Typeflag != tar.TypeReg || file == "" || file == "." || !below(file, roots) {
 			continue
 		}
-		if !filepath.IsLocal(filepath.FromSlash(file)) { // such as one with .. between backslashes, on Windows
+		if !filepath.IsLocal(filepath.FromSlash(file)) { // on Windows also with backslashes
 			return fmt.Errorf("the path %q leads out of it", header.Name)
 		}
 		if limit -= header.Size; limit < 0 {

@@ -96,7 +96,8 @@ func checkSpec(ctx context.Context, r *result, s Subject, api *kube.Client) {
 	}
 }
 
-// ask has the API server check an object of a kind that it serves.
+// ask has the API server check an object of a kind that it serves, in the
+// context's namespace: its own may be of another cluster.
 func (r *result) ask(ctx context.Context, api *kube.Client, u *unstructured.Unstructured) {
 	if api == nil {
 		return
@@ -107,6 +108,8 @@ func (r *result) ask(ctx context.Context, api *kube.Client, u *unstructured.Unst
 		return
 	}
 	if err == nil {
+		u = u.DeepCopy()
+		u.SetNamespace("")
 		_, err = api.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{DryRun: true, Force: true, FieldManager: fieldManager})
 	}
 	if err != nil {

@@ -1,7 +1,6 @@
 package scorecard
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
 	"context"
@@ -23,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/registry"
 )
 
 const (
@@ -101,8 +101,13 @@ func (p *Pods) configMaps(files map[string][]byte) (list []*unstructured.Unstruc
 			return nil, nil, fmt.Errorf("bring the bundle to the cluster: %s has %d bytes, and a ConfigMap takes %d", name, len(data), configMapBytes)
 		}
 		if len(list) == 0 || size+len(data) > configMapBytes {
-			list = append(list, p.object("ConfigMap", fmt.Sprintf("%s-%d", p.Run, len(list)), map[string]any{"binaryData": map[string]any{}}))
-			source = map[string]any{"name": list[len(list)-1].GetName(), "items": []any{}}
+			u := &unstructured.Unstructured{Object: map[string]any{"binaryData": map[string]any{}}}
+			u.SetGroupVersionKind(coreKind("ConfigMap"))
+			u.SetNamespace(p.Namespace)
+			u.SetName(fmt.Sprintf("%s-%d", p.Run, len(list)))
+			u.SetLabels(map[string]string{"app": "scorecard-test", "testrun": p.Run})
+			list = append(list, u)
+			source = map[string]any{"name": u.GetName(), "items": []any{}}
 			sources = append(sources, map[string]any{"configMap": source})
 			size = 0
 		}
@@ -114,15 +119,6 @@ func (p *Pods) configMaps(files map[string][]byte) (list []*unstructured.Unstruc
 		source["items"] = append(source["items"].([]any), map[string]any{"key": key, "path": name})
 	}
 	return list, sources, nil
-}
-
-func (p *Pods) object(kind, name string, fields map[string]any) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: fields}
-	u.SetGroupVersionKind(coreKind(kind))
-	u.SetNamespace(p.Namespace)
-	u.SetName(name)
-	u.SetLabels(map[string]string{"app": "scorecard-test", "testrun": p.Run})
-	return u
 }
 
 // run runs one test as a pod, and reads its result from the pod's log.
@@ -195,6 +191,9 @@ func podState(pod corev1.PodStatus) (ended, stuck bool, state string) {
 			state += ", not scheduled: " + c.Message
 		}
 	}
+	if pod.Phase == corev1.PodFailed && len(pod.ContainerStatuses) == 0 { // the kubelet rejected or evicted it
+		state, stuck = strings.TrimRight(fmt.Sprintf("%s, %s: %s", state, pod.Reason, pod.Message), ", :"), true
+	}
 	for _, c := range slices.Concat(pod.InitContainerStatuses, pod.ContainerStatuses) {
 		if c.State.Terminated != nil {
 			ended = ended || c.Name == testContainer
@@ -242,7 +241,11 @@ func (p *Pods) gather(ctx context.Context, t v1alpha3.TestConfiguration, pod *un
 	if err != nil {
 		return fmt.Errorf("fetch the files of %s from %s: %w", Name(t), mount, err)
 	}
-	files, err := untar(out)
+	files := map[string][]byte{}
+	err = registry.Walk(bytes.NewReader(out), nil, registry.FilesLimit, func(file string, content io.Reader) (err error) {
+		files[file], err = io.ReadAll(content)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("read the files of %s: %w", Name(t), err)
 	}
@@ -259,30 +262,4 @@ func dirName(text string) string {
 		return '-'
 	}, text)
 	return strings.Trim(clean, ".-")
-}
-
-// untar returns the regular files of an archive. A path that leaves it is an
-// error: the archive is what a test's image made.
-func untar(data []byte) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	r := tar.NewReader(bytes.NewReader(data))
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		name := path.Clean(h.Name)
-		if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") || strings.ContainsAny(name, "\\\x00") {
-			return nil, fmt.Errorf("the path %q leaves the archive", h.Name)
-		}
-		if files[name], err = io.ReadAll(r); err != nil {
-			return nil, err
-		}
-	}
 }
