@@ -7,6 +7,7 @@ import (
 	"github.com/operator-framework/api/crds"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -47,7 +48,7 @@ func annotate(list []*unstructured.Unstructured, namespace string) []*unstructur
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[NamespaceAnnotation] = namespace
+		annotations[state.OLMNamespaceAnnotation] = namespace
 		u.SetAnnotations(annotations)
 	}
 	return list

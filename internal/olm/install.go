@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
@@ -97,16 +98,27 @@ func (i *installer) check(ctx context.Context) error {
 		return err
 	}
 	i.done.Before = there.Version
-	uninstall := "uninstall it first with 'mysdk olm uninstall" + NamespaceFlag(there.Namespace) + "'"
+	uninstall := UninstallFirst(there.Namespace)
 	if there.Namespace != i.manifests.Namespace {
 		return clierr.Failedf("use that one, or "+uninstall, "OLM %s is there already, in namespace %s", there.Version, there.Namespace)
 	}
-	have, haveErr := semver.Parse(there.Version)
-	want, wantErr := semver.Parse(i.manifests.Version)
-	if haveErr == nil && wantErr == nil && want.LT(have) {
+	if Older(i.manifests.Version, there.Version) {
 		return clierr.Failedf("keep it, or "+uninstall, "OLM %s is there already, which is newer than %s: it has no way back", there.Version, i.manifests.Version)
 	}
 	return nil
+}
+
+// Older reports whether a version of OLM is lower than another. What is no version
+// is not.
+func Older(version, than string) bool {
+	a, errA := semver.Parse(version)
+	b, errB := semver.Parse(than)
+	return errA == nil && errB == nil && a.LT(b)
+}
+
+// UninstallFirst is what to do about an OLM that is in the way.
+func UninstallFirst(namespace string) string {
+	return "uninstall it first with 'mysdk olm uninstall" + NamespaceFlag(namespace) + "'"
 }
 
 // applyCRDs applies the CRDs side by side: each keeps the server busy for a
@@ -299,5 +311,5 @@ func Find(ctx context.Context, c *kube.Client) (Found, error) {
 			return Found{strings.TrimPrefix(labels[versionLabel], "v"), s.GetNamespace(), labels[platformLabel] != ""}, nil
 		}
 	}
-	return Found{Version: "unknown", Namespace: cmp.Or(live.GetAnnotations()[NamespaceAnnotation], DefaultNamespace)}, nil
+	return Found{Version: "unknown", Namespace: cmp.Or(live.GetAnnotations()[state.OLMNamespaceAnnotation], DefaultNamespace)}, nil
 }

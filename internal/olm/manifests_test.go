@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -86,7 +87,7 @@ func TestLoadDirectory(t *testing.T) {
 	if m.Version != "0.30.0" || m.Namespace != "manager" || len(m.CRDs) != 1 || len(m.Objects) != 2 {
 		t.Fatalf("Load() = %s in %s, %d CRDs, %d objects", m.Version, m.Namespace, len(m.CRDs), len(m.Objects))
 	}
-	if got := m.CRDs[0].GetAnnotations()[NamespaceAnnotation]; got != "manager" {
+	if got := m.CRDs[0].GetAnnotations()[state.OLMNamespaceAnnotation]; got != "manager" {
 		t.Errorf("the CRD tells the namespace %q", got)
 	}
 	containers, _, _ := unstructured.NestedSlice(m.Objects[0].Object, "spec", "template", "spec", "containers")
@@ -211,7 +212,7 @@ func TestBuiltInElsewhere(t *testing.T) {
 		}
 	}
 	for _, u := range m.CRDs {
-		if got := u.GetAnnotations()[NamespaceAnnotation]; (u.GetName() == csvCRD) != (got == "manager") {
+		if got := u.GetAnnotations()[state.OLMNamespaceAnnotation]; (u.GetName() == csvCRD) != (got == "manager") {
 			t.Errorf("%s has the annotation %q", u.GetName(), got)
 		}
 	}

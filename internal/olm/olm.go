@@ -21,9 +21,8 @@ const (
 	Version = "0.46.0"
 	// DefaultNamespace is where OLM's own manifests put it.
 	DefaultNamespace = "olm"
-	// NamespaceAnnotation on the CRD of ClusterServiceVersions tells the
-	// embedded cluster the namespace of OLM where it is not DefaultNamespace.
-	NamespaceAnnotation = "mysdk.dev/olm-namespace"
+	// RunLabel is on what 'mysdk run bundle' makes.
+	RunLabel = "mysdk.dev/run"
 )
 
 const (

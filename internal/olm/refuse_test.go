@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -68,7 +69,7 @@ func testRefused(t *testing.T, l *lab) {
 			csvs = crd.DeepCopy()
 		}
 	}
-	csvs.SetAnnotations(map[string]string{NamespaceAnnotation: "elsewhere"})
+	csvs.SetAnnotations(map[string]string{state.OLMNamespaceAnnotation: "elsewhere"})
 	l.apply([]*unstructured.Unstructured{csvs})
 	if err := l.WaitEstablished(t.Context(), []*unstructured.Unstructured{csvs}); err != nil {
 		t.Fatal(err)

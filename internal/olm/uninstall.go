@@ -34,6 +34,7 @@ type UninstallOptions struct {
 type Uninstalled struct {
 	Version    string   // that was there; "" for none
 	Kept       []string // CRDs of operators that went: objects of their kinds may be there
+	Catalogs   []string // CatalogSources of others: NAMESPACE/NAME
 	Namespaces []string // that stay, and why: "operators: it also contains Secret operators/db"
 }
 
@@ -203,6 +204,11 @@ func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 	}
 	if _, err := u.Delete(ctx, catalogs, u.options); err != nil {
 		return err
+	}
+	for _, c := range catalogs {
+		if c.GetName() != defaultCatalog && c.GetLabels()[RunLabel] == "" {
+			u.done.Catalogs = append(u.done.Catalogs, c.GetNamespace()+"/"+c.GetName())
+		}
 	}
 	objects, err := u.ownObjects(ctx, m)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm"
 )
@@ -77,6 +78,7 @@ The exit code is 4 if OLM is not installed, or if any component does not work.`,
 		RunE:    func(c *cobra.Command, _ []string) error { return runStatus(c.Context(), f, o) },
 	}
 	o.bindOLM(c.Flags())
+	o.namespace = "" // unless it is given, any will do
 	// The version is found out; the flag is there for scripts.
 	c.Flags().StringVar(&o.source.Version, "version", "", "version of OLM that is expected")
 	cli.OutputFlag(c, &o.output)
@@ -91,7 +93,8 @@ func newUninstall(f *cli.Factory) *cobra.Command {
 
 If OLM has operators installed, nothing is deleted, unless --force is set to
 delete them too. The CRDs of these operators are kept, with their custom
-resources, and so is a namespace of OLM that has something else in it.`,
+resources, and so is a namespace of OLM that has something else in it. The
+CatalogSources and OperatorGroups of all namespaces are deleted, yours too.`,
 		Example: "  mysdk olm uninstall\n  mysdk olm uninstall --context my-cluster --force",
 		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), f, o) },
 	}
@@ -120,6 +123,9 @@ func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	o.source.Host, o.source.Namespace = f.Host, o.namespace
 	o.source.Warn = f.WarnLine
 	o.source.Catalog = !o.noCatalog
+	if why := image.Problem(strings.TrimSuffix(o.source.Registry, "/") + "/x"); o.source.Registry != "" && why != "" {
+		return clierr.Usagef("write it as registry.example.com/quay", "--image-registry %s: %s", o.source.Registry, why)
+	}
 	start := f.Host.Now()
 	manifests, err := o.source.Load(ctx)
 	if err != nil {
@@ -180,8 +186,13 @@ func judgeOLM(s olm.Status, o *olmOptions) error {
 	switch {
 	case err != nil:
 		return err
+	case o.namespace != "" && o.namespace != s.Namespace:
+		return clierr.Unavailablef("leave out --olm-namespace, or name "+s.Namespace, "OLM %s is in namespace %s, not in %s", s.Version, s.Namespace, o.namespace)
 	case o.source.Version != "" && want != s.Version:
 		hint := "install that version with 'mysdk olm install --version " + want + olm.NamespaceFlag(s.Namespace) + "'"
+		if olm.Older(want, s.Version) {
+			hint = "keep it, or " + olm.UninstallFirst(s.Namespace)
+		}
 		if s.Platform {
 			hint = "it is part of this cluster, and comes with its version"
 		}
@@ -241,6 +252,9 @@ func runUninstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	f.Say("OLM uninstalled (%d objects, %s)", gone, f.Since(start))
 	if len(done.Kept) > 0 {
 		f.Say("Kept the operators' CRDs and custom resources: %s", strings.Join(done.Kept, ", "))
+	}
+	for _, catalog := range done.Catalogs {
+		f.Say("Deleted CatalogSource %s", catalog)
 	}
 	for _, namespace := range done.Namespaces {
 		f.Say("Kept namespace %s", namespace)

@@ -56,7 +56,7 @@ func runPackageManifests(ctx context.Context, f *cli.Factory, o *runBundleOption
 	if err != nil {
 		return err
 	}
-	if info, err := f.Host.Files.Lstat(f.Host.Path(o.bundle)); err != nil || !info.IsDir() {
+	if info, err := os.Stat(f.Host.Path(o.bundle)); err != nil || !info.IsDir() {
 		return clierr.Usagef("name the directory with NAME.package.yaml", "there is no directory %s", o.bundle)
 	}
 	list, err := catalog.FromPackageManifests(os.DirFS(f.Host.Path(o.bundle)))

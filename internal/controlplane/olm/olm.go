@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane/supervise"
 	"github.com/example/mysdk/internal/host"
 )
@@ -31,9 +32,6 @@ import (
 const (
 	// olmGroup is the API group of OLM's kinds.
 	olmGroup = "operators.coreos.com"
-	// OLMNamespaceAnnotation on the CRD of ClusterServiceVersions names the
-	// namespace that OLM is installed in, where it is not defaultOLMNamespace.
-	OLMNamespaceAnnotation = "mysdk.dev/olm-namespace"
 	// defaultOLMNamespace is where OLM's own manifests put it.
 	defaultOLMNamespace = "olm"
 	// olmRetry is the pause before OLM is started again after a failure.
@@ -174,7 +172,7 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 // olmNamespace is where the one who installed the CRD has put OLM.
 func olmNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
-	if ns := crd.Annotations[OLMNamespaceAnnotation]; ns != "" {
+	if ns := crd.Annotations[state.OLMNamespaceAnnotation]; ns != "" {
 		return ns
 	}
 	return defaultOLMNamespace

@@ -35,7 +35,7 @@ func TestEstablished(t *testing.T) {
 	if established(crd) || olmNamespace(crd) != "olm" {
 		t.Errorf("a CRD without a status is established in %s", olmNamespace(crd))
 	}
-	crd.Annotations = map[string]string{OLMNamespaceAnnotation: "operator-lifecycle-manager"}
+	crd.Annotations = map[string]string{state.OLMNamespaceAnnotation: "operator-lifecycle-manager"}
 	crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionFalse}}
 	if established(crd) {
 		t.Error("a CRD that is not established is")

@@ -11,11 +11,12 @@ import (
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm"
 )
 
 const (
 	// runLabel marks what a run has made; its value is the package.
-	runLabel = "mysdk.dev/run"
+	runLabel = olm.RunLabel
 	// contentAnnotation is a digest of what was installed: it tells a run of
 	// the same bundle from one of a changed bundle of the same version.
 	contentAnnotation = "mysdk.dev/content"
