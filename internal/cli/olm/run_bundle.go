@@ -310,9 +310,8 @@ func catalogImageOf(ref string) (string, error) {
 	return strings.TrimSuffix(name+"-catalog:"+tag, ":"), err
 }
 
-// publish pushes a catalog as an image of nothing but files. It has no cache:
-// opm refuses one that another version has made, and which version serves the
-// catalog is OLM's choice.
+// publish pushes a catalog as an image of nothing but files. It has no cache,
+// which mysdk-cluster would have to make: opm makes its own when it starts.
 func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string, access registry.Access) (run.Published, error) {
 	files, err := c.Files(catalog.JSON)
 	if err != nil {
