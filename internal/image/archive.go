@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -115,7 +114,7 @@ func rootOf(files Files, marks []string) (string, error) {
 	for _, m := range marks {
 		depth := -1 // of those in roots
 		var roots []string
-		for _, file := range slices.Sorted(maps.Keys(files)) {
+		for file := range files {
 			at, _, ok := strings.Cut("/"+file+"/", "/"+m+"/")
 			root := strings.TrimPrefix(at, "/")
 			if d := strings.Count(at, "/"); ok && (depth < 0 || d < depth) {
@@ -125,6 +124,7 @@ func rootOf(files Files, marks []string) (string, error) {
 			}
 		}
 		if len(roots) > 1 {
+			slices.Sort(roots)
 			return "", clierr.Failedf("unpack it and name one of them, or pack only one", "there are several bundles in it: %s", strings.Join(roots, ", "))
 		}
 		if len(roots) == 1 {

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -25,19 +24,24 @@ func Pick(index v1.ImageIndex) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []v1.Descriptor
-	for _, d := range manifest.Manifests {
-		if (d.MediaType.IsImage() || d.MediaType.IsIndex()) && (d.Platform == nil || d.Platform.OS != "unknown") {
-			list = append(list, d)
+	var best *v1.Descriptor
+	for i := range manifest.Manifests {
+		d := &manifest.Manifests[i]
+		if !d.MediaType.IsImage() && !d.MediaType.IsIndex() || d.Platform != nil && d.Platform.OS == "unknown" {
+			continue
+		}
+		here := d.Platform != nil && d.Platform.OS == "linux" && d.Platform.Architecture == runtime.GOARCH
+		if best == nil || here {
+			best = d
+		}
+		if here {
+			break
 		}
 	}
-	if len(list) == 0 {
+	switch {
+	case best == nil:
 		return nil, errors.New("there is no image in its index")
-	}
-	best := list[max(0, slices.IndexFunc(list, func(d v1.Descriptor) bool {
-		return d.Platform != nil && d.Platform.OS == "linux" && d.Platform.Architecture == runtime.GOARCH
-	}))]
-	if best.MediaType.IsImage() {
+	case best.MediaType.IsImage():
 		return index.Image(best.Digest)
 	}
 	nested, err := index.ImageIndex(best.Digest)
@@ -79,8 +83,11 @@ func Walk(archive io.Reader, roots []string, limit int64, put func(file string, 
 // below reports whether the file is one of the roots or below one; no roots
 // are everything.
 func below(file string, roots []string) bool {
-	return len(roots) == 0 || slices.ContainsFunc(roots, func(r string) bool {
+	for _, r := range roots {
 		r = strings.TrimPrefix(path.Clean("/"+r), "/")
-		return r == "" || file == r || strings.HasPrefix(file, r+"/")
-	})
+		if r == "" || file == r || strings.HasPrefix(file, r+"/") {
+			return true
+		}
+	}
+	return len(roots) == 0
 }
