@@ -73,9 +73,9 @@ func (c *Catalog) addBundle(a Addition, mode string) error {
 		return clierr.Failedf("give the new bundle another version, or take the old one out of the catalog",
 			"add %s to the catalog: there is one of that name in it, and it is another", rendered.Name)
 	}
+	wanted := entryOf(a.Bundle)
 	for _, name := range channels {
-		wanted := entryOf(a.Bundle)
-		if there := c.enter(rendered.Package, name, wanted); mode != ModeSemver && mode != ModeSkipPatch && !there.has(wanted) {
+		if there := c.enter(rendered.Package, name, &wanted); mode != ModeSemver && mode != ModeSkipPatch && !there.has(&wanted) {
 			return clierr.Failedf("give the new bundle another version, or change the entry in the catalog",
 				"add %[1]s to the catalog: channel %[2]s has %[1]s with other replaces, skips or skipRange than its CSV", rendered.Name, name)
 		}
@@ -97,24 +97,30 @@ func same(a, b Bundle) bool {
 }
 
 // has reports whether the entry replaces and skips all that the other does.
-func (e Entry) has(o Entry) bool {
-	return (o.Replaces == "" || o.Replaces == e.Replaces) && (o.SkipRange == "" || o.SkipRange == e.SkipRange) &&
-		!slices.ContainsFunc(o.Skips, func(name string) bool { return !slices.Contains(e.Skips, name) })
+func (e *Entry) has(o *Entry) bool {
+	for _, name := range o.Skips {
+		if !slices.Contains(e.Skips, name) {
+			return false
+		}
+	}
+	return (o.Replaces == "" || o.Replaces == e.Replaces) && (o.SkipRange == "" || o.SkipRange == e.SkipRange)
 }
 
 // enter makes the entry one of the channel, which is made if it is not there. An
 // entry of its name that is there already stays. It returns the one that is there.
-func (c *Catalog) enter(pkg, channel string, e Entry) Entry {
+func (c *Catalog) enter(pkg, channel string, e *Entry) *Entry {
 	i := slices.IndexFunc(c.Channels, func(ch Channel) bool { return ch.Package == pkg && ch.Name == channel })
 	if i < 0 {
 		i = len(c.Channels)
 		c.Channels = append(c.Channels, Channel{Schema: SchemaChannel, Name: channel, Package: pkg})
 	}
 	ch := &c.Channels[i]
-	if i := slices.IndexFunc(ch.Entries, func(o Entry) bool { return o.Name == e.Name }); i >= 0 {
-		return ch.Entries[i]
+	for i := range ch.Entries {
+		if ch.Entries[i].Name == e.Name {
+			return &ch.Entries[i]
+		}
 	}
-	ch.Entries = append(ch.Entries, e)
+	ch.Entries = append(ch.Entries, *e)
 	return e
 }
 

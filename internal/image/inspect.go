@@ -71,9 +71,9 @@ func (c *content) platforms() ([]Platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range manifest.Manifests {
-		if d.Platform != nil {
-			add(*d.Platform)
+	for i := range manifest.Manifests {
+		if p := manifest.Manifests[i].Platform; p != nil {
+			add(*p)
 		}
 	}
 	return list, nil

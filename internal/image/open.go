@@ -53,13 +53,13 @@ func Open(ctx context.Context, h host.Host, o OpenOptions) (*Contents, error) {
 	}
 	var remoteErr error
 	if parts := split(o.Image); o.RegistryFirst && !o.Offline && parts.registry != "" && parts.digest == "" {
-		c, err := pull(ctx, ref, o)
+		c, err := pull(ctx, ref, &o)
 		if err == nil || ctx.Err() != nil {
 			return c, err
 		}
 		remoteErr = err
 	}
-	c, err := openLocal(ctx, h, ref, o)
+	c, err := openLocal(ctx, h, ref, &o)
 	switch {
 	case c != nil && remoteErr != nil:
 		orNothing(o.Warn)(fmt.Sprintf("using the image %s of this machine: %v", o.Image, remoteErr))
@@ -71,11 +71,11 @@ func Open(ctx context.Context, h host.Host, o OpenOptions) (*Contents, error) {
 	case remoteErr != nil:
 		return nil, remoteErr
 	}
-	return pull(ctx, ref, o)
+	return pull(ctx, ref, &o)
 }
 
 // pull reads the files of an image in its registry.
-func pull(ctx context.Context, ref name.Reference, o OpenOptions) (c *Contents, err error) {
+func pull(ctx context.Context, ref name.Reference, o *OpenOptions) (c *Contents, err error) {
 	orNothing(o.Progress)("pulling " + ref.String())
 	found, err := remoteContent(ctx, ref, o.Access)
 	if err == nil {
@@ -101,7 +101,7 @@ func remoteContent(ctx context.Context, ref name.Reference, access registry.Acce
 
 // openLocal looks into the store; nil is not there. A name with a digest
 // stands for the stored image of its tag if that has the digest.
-func openLocal(ctx context.Context, h host.Host, ref name.Reference, o OpenOptions) (*Contents, error) {
+func openLocal(ctx context.Context, h host.Host, ref name.Reference, o *OpenOptions) (*Contents, error) {
 	parts := split(o.Image)
 	digest := parts.digest
 	parts.digest = ""

@@ -101,13 +101,14 @@ func runsOn(p, want v1.Platform) bool {
 // pick finds the image for want in an index: one of the same variant, else one
 // that will do. Without any, have is what there is.
 func pick(index *v1.IndexManifest, want v1.Platform) (found *v1.Descriptor, have []v1.Platform) {
-	for i, d := range index.Manifests {
+	for i := range index.Manifests {
+		d := &index.Manifests[i]
 		if d.Platform == nil || d.Platform.OS == "unknown" {
 			continue // an attestation, for one
 		}
 		have = append(have, *d.Platform)
 		if runsOn(*d.Platform, want) && (found == nil || d.Platform.Variant == want.Variant) {
-			found = &index.Manifests[i]
+			found = d
 		}
 	}
 	return found, have

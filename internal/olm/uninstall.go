@@ -32,10 +32,10 @@ type UninstallOptions struct {
 
 // Uninstalled is what Uninstall did.
 type Uninstalled struct {
-	Version    string   // that was there; "" for none
-	Kept       []string // CRDs of operators that went: objects of their kinds may be there
-	Catalogs   []string // CatalogSources of others: NAMESPACE/NAME
-	Namespaces []string // that stay, and why: "operators: it also contains Secret operators/db"
+	Version    string     // that was there; "" for none
+	Kept       []string   // CRDs of operators that went: objects of their kinds may be there
+	Catalogs   []kube.Ref // CatalogSources of others that went
+	Namespaces []string   // that stay, and why: "operators: it also contains Secret operators/db"
 }
 
 // Uninstall takes OLM out of the cluster, with everything that it has made for
@@ -206,8 +206,8 @@ func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 		return err
 	}
 	for _, c := range catalogs {
-		if c.GetName() != defaultCatalog && c.GetLabels()[RunLabel] == "" {
-			u.done.Catalogs = append(u.done.Catalogs, c.GetNamespace()+"/"+c.GetName())
+		if ref := kube.RefOf(c); ref.Name != defaultCatalog && c.GetLabels()[RunLabel] == "" {
+			u.done.Catalogs = append(u.done.Catalogs, ref)
 		}
 	}
 	objects, err := u.ownObjects(ctx, m)

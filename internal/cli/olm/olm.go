@@ -254,7 +254,7 @@ func runUninstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 		f.Say("Kept the operators' CRDs and custom resources: %s", strings.Join(done.Kept, ", "))
 	}
 	for _, catalog := range done.Catalogs {
-		f.Say("Deleted CatalogSource %s", catalog)
+		f.Say("Deleted %s", catalog)
 	}
 	for _, namespace := range done.Namespaces {
 		f.Say("Kept namespace %s", namespace)
