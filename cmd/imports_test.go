@@ -26,7 +26,7 @@ var quarantine = map[string][]string{
 	"helm.sh/helm/":                  {}, // tests only: it would make mysdk a third bigger
 	"github.com/prometheus/":         {}, // tests only: they read and evaluate what the dashboards and alerts ask
 	"sigs.k8s.io/kustomize/":         {"internal/kustomize"},
-	"k8s.io/client-go/":              {"internal/kube", "internal/controlplane/", "cmd/mysdk-cluster"},
+	"k8s.io/client-go/":              {"internal/kube", "internal/cluster", "internal/controlplane/", "cmd/mysdk-cluster"}, // of it, internal/cluster takes clientcmd
 	"k8s.io/kubernetes/":             {"internal/controlplane/"},
 	"k8s.io/kubectl/":                {"cmd/mysdk-cluster", "internal/translations"},
 	"go.etcd.io/etcd/":               {"internal/controlplane/"},

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
-	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // Kubeconfig returns the path of the cluster's kubeconfig, and what is the cluster's
@@ -73,8 +74,8 @@ func KeepOthers(h host.Host, name string) (kept []string, err error) {
 }
 
 // MergeKubeconfig puts the cluster's context into the user's kubeconfig and
-// returns the path of the file that was changed. All else in the file stays, its
-// comments and its current context too.
+// returns the path of the file that was changed. The entries of others and the current
+// context stay; comments and the order do not, as with 'kubectl config'.
 func MergeKubeconfig(h host.Host, name string) (string, error) {
 	own, add, err := Kubeconfig(h, name)
 	if err != nil {
@@ -174,12 +175,12 @@ func TakeCurrent(h host.Host, name string) (taken bool, err error) {
 	}
 	own := state.ContextName(name)
 	taken, err = edit(h.Files, l.Kubeconfig(), func(old []byte) ([]byte, error) {
-		doc, err := parseConfig(old)
-		if err != nil || doc == nil || currentContext(old) == own || namedEntry(doc.Content[0], "contexts", own) == nil {
+		config, err := clientcmd.Load(old)
+		if err != nil || config.CurrentContext == own || config.Contexts[own] == nil {
 			return nil, nil //nolint:nilerr // who uses the file is told
 		}
-		setCurrent(doc.Content[0], own)
-		return yamledit.Encode(doc)
+		config.CurrentContext = own
+		return clientcmd.Write(*config)
 	})
 	if err != nil {
 		return false, fmt.Errorf("make %s the current context of its kubeconfig again: %w", own, err)
