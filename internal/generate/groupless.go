@@ -3,10 +3,8 @@ package generate
 import (
 	"bytes"
 	"fmt"
-	"go/format"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -40,65 +38,10 @@ func (in inspection) groupless(files map[string][]byte) (wrong, tolerated []prob
 				tolerated = append(tolerated, at)
 				continue
 			}
-			wrong, hint = append(wrong, at), in.groupFile(p, file, strings.TrimSuffix(plural, ".yaml"))
+			wrong, hint = append(wrong, at), fmt.Sprintf("add '// +groupName=GROUP', with the API group, above 'package' in %s", file.name)
 		}
 	}
 	return wrong, tolerated, hint
 }
 
 var kindName = lazy.Delayed(`(?m)^    kind: (\w+)$`)
-
-// groupFile says what to write into the package of a version. The types that a
-// tutorial or another scaffold left there register themselves in one of two ways.
-func (in inspection) groupFile(p *sourcePackage, types *sourceFile, plural string) string {
-	imports := "metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\t\"k8s.io/apimachinery/pkg/runtime\"\n\t\"k8s.io/apimachinery/pkg/runtime/schema\""
-	builder := "runtime.NewSchemeBuilder(func(s *runtime.Scheme) error {\n\t\tmetav1.AddToGroupVersion(s, GroupVersion)\n\t\treturn nil\n\t})"
-	if data, err := in.tree.read(types.name); err == nil && bytes.Contains(data, []byte("SchemeBuilder.Register(&")) {
-		imports = "\"k8s.io/apimachinery/pkg/runtime/schema\"\n\t\"sigs.k8s.io/controller-runtime/pkg/scheme\""
-		builder = "&scheme.Builder{GroupVersion: GroupVersion}"
-	}
-	group, version := in.groupOf(plural), types.ast.Name.Name
-	text := fmt.Sprintf(`// +kubebuilder:object:generate=true
-// +groupName=%s
-package %s
-
-import (
-	%s
-)
-
-var (
-	GroupVersion  = schema.GroupVersion{Group: "%s", Version: "%s"}
-	SchemeBuilder = %s
-	AddToScheme   = SchemeBuilder.AddToScheme
-)`, group, version, imports, group, version, builder)
-	if pretty, err := format.Source([]byte(text)); err == nil {
-		text = strings.TrimSpace(string(pretty))
-	}
-	return fmt.Sprintf("write %s:\n\n%s", path.Join(p.dir, "groupversion_info.go"), text)
-}
-
-// groupOf is the group that a controller's marker names for the resource, else
-// the one of all other kinds.
-func (in inspection) groupOf(plural string) string {
-	named := regexp.MustCompile(`^//\s*\+kubebuilder:rbac:groups="?([\w.-]+\.[\w.-]+)"?,resources="?` + regexp.QuoteMeta(plural) + `\b`)
-	group := regexp.MustCompile(`^//\s*\+groupName="?([\w.-]+)"?\s*$`)
-	others := map[string]bool{}
-	for _, p := range in.src.packages {
-		for _, f := range p.files {
-			for _, comments := range f.ast.Comments {
-				for _, c := range comments.List {
-					if m := named.FindStringSubmatch(c.Text); m != nil {
-						return m[1]
-					}
-					if m := group.FindStringSubmatch(c.Text); m != nil {
-						others[m[1]] = true
-					}
-				}
-			}
-		}
-	}
-	if len(others) == 1 {
-		return slices.Collect(maps.Keys(others))[0]
-	}
-	return "GROUP.DOMAIN"
-}
