@@ -74,7 +74,6 @@ func Join(f *cli.Factory, root *cobra.Command) {
 	}
 	oldRun(f, command("run"))
 	addGone(root)
-	root.SetFlagErrorFunc(goneFlag(root.FlagErrorFunc()))
 }
 
 // translate prints what verb is called today, and runs it.
