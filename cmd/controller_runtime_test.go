@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/recording"
 )
@@ -80,7 +81,7 @@ func seen(t *testing.T, r *reader, name string) {
 		key, value, _ := strings.Cut(e, "=")
 		w.Env[key] = value
 	}
-	control, err := cluster.Control(t.Context(), w.Host, cluster.DefaultName)
+	control, err := cluster.Control(t.Context(), w.Host, state.DefaultName)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // TestDeployedOperatorRuns deploys a scaffolded operator, as it is: the pod's
@@ -51,14 +52,14 @@ func TestDeployedOperatorRuns(t *testing.T) {
 
 	r.mysdk("undeploy --yes")
 	r.until("the processes gone", func() bool {
-		info, err := cluster.Status(t.Context(), r.h, cluster.DefaultName)
+		info, err := cluster.Status(t.Context(), r.h, state.DefaultName)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return !slices.ContainsFunc(info.Processes, func(p cluster.Process) bool { return p.Namespace == namespace })
+		return !slices.ContainsFunc(info.Processes, func(p state.Process) bool { return p.Namespace == namespace })
 	})
 	// Nobody else's pods of that image run the operator from now on.
-	control, err := cluster.Control(t.Context(), r.h, cluster.DefaultName)
+	control, err := cluster.Control(t.Context(), r.h, state.DefaultName)
 	if err != nil {
 		t.Fatal(err)
 	}

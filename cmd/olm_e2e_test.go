@@ -16,6 +16,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
@@ -53,7 +54,7 @@ func newOLMRun(t testing.TB) *olmRun {
 	}
 	t.Cleanup(func() {
 		// The test's context has ended when cleanups run.
-		if _, err := cluster.Stop(context.WithoutCancel(t.Context()), r.h, cluster.DefaultName); err != nil {
+		if _, err := cluster.Stop(context.WithoutCancel(t.Context()), r.h, state.DefaultName); err != nil {
 			t.Error(err)
 		}
 	})
@@ -66,7 +67,7 @@ func newOLMRun(t testing.TB) *olmRun {
 // writeElsewhere writes the kubeconfig elsewhere.
 func (r *olmRun) writeElsewhere() {
 	r.t.Helper()
-	_, config, err := cluster.Kubeconfig(r.h, cluster.DefaultName)
+	_, config, err := cluster.Kubeconfig(r.h, state.DefaultName)
 	if err != nil {
 		r.t.Fatal(err)
 	}

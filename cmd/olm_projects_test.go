@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -50,7 +51,7 @@ func TestTwoProjectsOfOneImageName(t *testing.T) {
 	r.edit("internal/controller/shelf_controller.go", "pods are available", "pods are up")
 	r.mysdk("image build --base scratch --offline")
 	var from []string
-	control, err := cluster.Control(t.Context(), r.h, cluster.DefaultName)
+	control, err := cluster.Control(t.Context(), r.h, state.DefaultName)
 	if err != nil {
 		t.Fatal(err)
 	}

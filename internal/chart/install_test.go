@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
@@ -172,11 +173,11 @@ func TestInstall_Webhooks(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	control, err := cluster.Control(t.Context(), r.host, cluster.DefaultName)
+	control, err := cluster.Control(t.Context(), r.host, state.DefaultName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := control.SetProgram(t.Context(), cluster.Program{Image: "controller:latest", Path: manager}); err != nil {
+	if err := control.SetProgram(t.Context(), state.Program{Image: "controller:latest", Path: manager}); err != nil {
 		t.Fatal(err)
 	}
 	files, _ := render(t, project)

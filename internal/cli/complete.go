@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -121,7 +122,7 @@ func (f *Factory) found(c *cobra.Command, kind schema.GroupVersionKind, namespac
 	defer cancel()
 	opts := kube.Options{Host: f.Host, Kubeconfig: f.fromRoot(TypedValue(c, "kubeconfig")), Context: TypedValue(c, "context"), ReadOnly: true}
 	if opts.Kubeconfig == "" && opts.Context == "" {
-		name := cluster.DefaultName
+		name := state.DefaultName
 		if typed := TypedValue(c, "cluster"); typed != "" {
 			name = typed
 		}

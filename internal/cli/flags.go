@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // renamed marks a flag that is the old name of another, which it annotates.
@@ -45,7 +45,7 @@ func (f *Factory) resolveRenamed(fs *pflag.FlagSet) error {
 
 // ClusterFlag is the flag that tells embedded clusters apart.
 func ClusterFlag(fs *pflag.FlagSet, name *string) {
-	fs.StringVar(name, "cluster", cluster.DefaultName, "name of the embedded cluster")
+	fs.StringVar(name, "cluster", state.DefaultName, "name of the embedded cluster")
 	RenameFlag(fs, "name", "cluster")
 }
 

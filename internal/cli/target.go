@@ -129,7 +129,7 @@ func (f *Factory) Connect(ctx context.Context, t *Target, start bool) (*kube.Cli
 // KnownCluster refuses a cluster that does not exist: only the default one is
 // created by the way.
 func (f *Factory) KnownCluster(ctx context.Context, name string) error {
-	if name == cluster.DefaultName {
+	if name == state.DefaultName {
 		return nil
 	}
 	if err := state.CheckName(name); err != nil {

@@ -17,9 +17,6 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// DefaultName is the name of the cluster that is meant where none is given.
-const DefaultName = state.DefaultName
-
 // States of a cluster.
 const (
 	Running = "running"
@@ -27,32 +24,29 @@ const (
 	Stale   = "stale" // its server was killed; the next start clears up
 )
 
-// Stage is a step of a cluster's start and when it was done.
-type Stage = state.Stage
-
 // Info is what there is to know of a cluster.
 type Info struct {
-	Name           string    `json:"name"`
-	State          string    `json:"state"`              // Running, Stopped or Stale
-	Ready          bool      `json:"ready"`              // all of its components are up
-	Problem        string    `json:"problem,omitempty"`  // why a running cluster is not ready, where that is known
-	AlreadyRunning bool      `json:"-"`                  // Start found it so
-	PID            int       `json:"pid,omitempty"`      // of the server
-	Server         string    `json:"server,omitempty"`   // URL of the API server
-	Context        string    `json:"context"`            // name of its kubeconfig context
-	Kubeconfig     string    `json:"kubeconfig"`         // path; the file is there once the cluster was started
-	Version        string    `json:"version,omitempty"`  // of Kubernetes
-	Build          string    `json:"build,omitempty"`    // version of mysdk that the server was built from
-	Nodes          int       `json:"nodes,omitempty"`    // simulated nodes asked for at the start
-	FSync          bool      `json:"fsync,omitempty"`    // every write goes to the disk at once
-	Verbosity      int       `json:"-"`                  // of the log
-	Tied           bool      `json:"-"`                  // ends with the mysdk that started it
-	StartedAt      time.Time `json:"startedAt,omitzero"` // of the running server
-	StateDir       string    `json:"stateDir"`           // the cluster's private directory
-	Memory         int64     `json:"memory,omitempty"`   // resident bytes of the server, 0 where unknown
-	Stages         []Stage   `json:"stages,omitempty"`   // of the running server's start
+	Name           string        `json:"name"`
+	State          string        `json:"state"`              // Running, Stopped or Stale
+	Ready          bool          `json:"ready"`              // all of its components are up
+	Problem        string        `json:"problem,omitempty"`  // why a running cluster is not ready, where that is known
+	AlreadyRunning bool          `json:"-"`                  // Start found it so
+	PID            int           `json:"pid,omitempty"`      // of the server
+	Server         string        `json:"server,omitempty"`   // URL of the API server
+	Context        string        `json:"context"`            // name of its kubeconfig context
+	Kubeconfig     string        `json:"kubeconfig"`         // path; the file is there once the cluster was started
+	Version        string        `json:"version,omitempty"`  // of Kubernetes
+	Build          string        `json:"build,omitempty"`    // version of mysdk that the server was built from
+	Nodes          int           `json:"nodes,omitempty"`    // simulated nodes asked for at the start
+	FSync          bool          `json:"fsync,omitempty"`    // every write goes to the disk at once
+	Verbosity      int           `json:"-"`                  // of the log
+	Tied           bool          `json:"-"`                  // ends with the mysdk that started it
+	StartedAt      time.Time     `json:"startedAt,omitzero"` // of the running server
+	StateDir       string        `json:"stateDir"`           // the cluster's private directory
+	Memory         int64         `json:"memory,omitempty"`   // resident bytes of the server, 0 where unknown
+	Stages         []state.Stage `json:"stages,omitempty"`   // of the running server's start
 
-	Processes []Process `json:"processes,omitempty"` // containers that programs of this machine serve
+	Processes []state.Process `json:"processes,omitempty"` // containers that programs of this machine serve
 }
 
 // askTimeout bounds a question over the control socket: a server that runs

@@ -20,13 +20,13 @@ import (
 const operatorImage = "registry.example.com/team/operator:v1"
 
 // playing is the program of an image that the test binary plays.
-func playing(tb testing.TB, image string) Program {
+func playing(tb testing.TB, image string) state.Program {
 	tb.Helper()
 	path, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return Program{Image: image, Path: path, Args: []string{operatorArg}, ID: "sha256:one", Source: "the tests"}
+	return state.Program{Image: image, Path: path, Args: []string{operatorArg}, ID: "sha256:one", Source: "the tests"}
 }
 
 // hosted is a cluster on which operatorImage is served, and a namespace in it.
@@ -233,13 +233,13 @@ func (c *hosted) awaitEvent(pod object, reason string) {
 }
 
 // processes are those of a namespace that the cluster reports.
-func (c *hosted) processes() []Process {
+func (c *hosted) processes() []state.Process {
 	c.tb.Helper()
 	info, err := Status(c.tb.Context(), c.host, c.cluster.Name)
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	return slices.DeleteFunc(info.Processes, func(p Process) bool { return p.Namespace != c.namespace })
+	return slices.DeleteFunc(info.Processes, func(p state.Process) bool { return p.Namespace != c.namespace })
 }
 
 func processLives(pid int) bool {

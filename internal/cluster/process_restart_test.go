@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -102,7 +103,7 @@ func webhookOfAProcess(t *testing.T, c *hosted) {
 }
 
 func TestStatusTellsOfProcesses(t *testing.T) {
-	data, err := json.Marshal(Info{Processes: []Process{{Pod: "a", State: "running"}}})
+	data, err := json.Marshal(Info{Processes: []state.Process{{Pod: "a", State: "running"}}})
 	if err != nil || !strings.Contains(string(data), `"processes":[{"namespace":"","pod":"a"`) {
 		t.Errorf("%s, %v", data, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // processes are about pods that programs serve.
@@ -386,7 +388,7 @@ func podIsTakenOver(t *testing.T, c *hosted) {
 
 func problemIsShown(t *testing.T, c *hosted) {
 	image := "registry.example.com/team/broken:v1"
-	if err := c.control().SetProgram(t.Context(), Program{Image: image, Problem: "it was never built"}); err != nil {
+	if err := c.control().SetProgram(t.Context(), state.Program{Image: image, Problem: "it was never built"}); err != nil {
 		t.Fatal(err)
 	}
 	c.post(c.apps("deployments"), operator("op", func(container object) { container["image"] = image }))

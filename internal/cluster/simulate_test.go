@@ -70,7 +70,7 @@ func podLooksAsAsked(t *testing.T, c *hosted) {
 	name := c.awaitPod("web", isReady).at("metadata.name")
 	path := c.core(fmt.Sprint("pods/", name))
 	set := func(what any) {
-		c.do(http.MethodPatch, path, object{"metadata": object{"annotations": object{SimulateAnnotation: what}}})
+		c.do(http.MethodPatch, path, object{"metadata": object{"annotations": object{state.SimulateAnnotation: what}}})
 	}
 	for _, tc := range []struct {
 		what, phase, reason string
@@ -99,7 +99,7 @@ func podThatIsNotRestartedCompletes(t *testing.T, c *hosted) {
 	spec["restartPolicy"] = "Never"
 	c.post(c.core("pods"), object{"metadata": object{"name": "once"}, "spec": spec})
 	c.await(c.core("pods/once"), is("status.phase", "Succeeded"))
-	c.post(c.core("pods"), object{"metadata": object{"name": "bad", "annotations": object{SimulateAnnotation: state.SimulateCrash}}, "spec": spec})
+	c.post(c.core("pods"), object{"metadata": object{"name": "bad", "annotations": object{state.SimulateAnnotation: state.SimulateCrash}}, "spec": spec})
 	c.await(c.core("pods/bad"), is("status.phase", "Failed"))
 	if code := c.get(c.core("pods/bad")).container(0).at("state.terminated.exitCode"); code != 1.0 {
 		t.Errorf("exit code %v", code)
@@ -143,7 +143,7 @@ func readinessGatesAreLeftToOthers(_ *testing.T, c *hosted) {
 		})
 	}
 	simulate := func(what any) {
-		c.do(http.MethodPatch, path, object{"metadata": object{"annotations": object{SimulateAnnotation: what}}})
+		c.do(http.MethodPatch, path, object{"metadata": object{"annotations": object{state.SimulateAnnotation: what}}})
 	}
 	c.post(c.core("pods"), template)
 	pod := c.await(path, is("status.phase", "Running"))

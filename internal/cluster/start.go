@@ -40,7 +40,7 @@ type Options struct {
 }
 
 func (o *Options) complete() {
-	o.Name = cmp.Or(o.Name, DefaultName)
+	o.Name = cmp.Or(o.Name, state.DefaultName)
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube/kubetest"
 )
@@ -21,7 +21,7 @@ import (
 // TestOnACluster tells a cluster of programs, one test after the other: each
 // starts with a cluster that knows none.
 func TestOnACluster(t *testing.T) {
-	p := Programs{Host: kubetest.World(t), Cluster: cluster.DefaultName, Say: func(string, ...any) {}}
+	p := Programs{Host: kubetest.World(t), Cluster: state.DefaultName, Say: func(string, ...any) {}}
 	p.Host.Now = time.Now
 	kubetest.StartIn(t, p.Host)
 	t.Run("two projects", p.testTwoProjects) // first: it counts what is kept

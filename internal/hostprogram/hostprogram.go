@@ -121,11 +121,11 @@ func (p Programs) Register(ctx context.Context, namespace string, deployments []
 
 // tellAll tells the cluster of the programs of an operator's containers. What
 // it may have been told is returned with an error too.
-func (p Programs) tellAll(ctx context.Context, namespace string, deployments []Deployment) ([]cluster.Program, error) {
-	var told []cluster.Program
-	found := map[string]cluster.Program{}
+func (p Programs) tellAll(ctx context.Context, namespace string, deployments []Deployment) ([]state.Program, error) {
+	var told []state.Program
+	found := map[string]state.Program{}
 	for _, d := range deployments {
-		var programs []cluster.Program // any other container is simulated
+		var programs []state.Program // any other container is simulated
 		var op Container               // the one named manager, or the first
 		for _, c := range d.Containers {
 			if op.Image == "" || c.Name == binaryName {
@@ -144,10 +144,10 @@ func (p Programs) tellAll(ctx context.Context, namespace string, deployments []D
 			}
 		}
 		if op.Image != "" && found[op.Image].Image == "" && (op.Name == binaryName || len(programs) == 0) {
-			programs = append(programs, cluster.Program{Image: op.Image, Problem: p.problem(op.Image)})
+			programs = append(programs, state.Program{Image: op.Image, Problem: p.problem(op.Image)})
 		}
 		for _, prog := range programs {
-			now, err := p.tell(ctx, prog, cluster.WorkloadName(namespace, "Deployment", d.Name))
+			now, err := p.tell(ctx, prog, state.WorkloadName(namespace, "Deployment", d.Name))
 			told = append(told, now...)
 			if err != nil {
 				return told, err
@@ -162,14 +162,14 @@ func (p Programs) tellAll(ctx context.Context, namespace string, deployments []D
 // applies. That there is none is said of the workload's pods alone, as the
 // image's name may be that of another project's too. What the cluster may have
 // been told is returned with an error too.
-func (p Programs) tell(ctx context.Context, prog cluster.Program, workload string) ([]cluster.Program, error) {
+func (p Programs) tell(ctx context.Context, prog state.Program, workload string) ([]state.Program, error) {
 	control, err := cluster.Control(ctx, p.Host, p.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	own := prog
 	own.Workload = workload
-	told := []cluster.Program{own}
+	told := []state.Program{own}
 	if prog.Problem == "" {
 		told = append(told, prog)
 	}
@@ -182,7 +182,7 @@ func (p Programs) tell(ctx context.Context, prog cluster.Program, workload strin
 }
 
 // registered lists what the cluster was told of, sorted by image.
-func (p Programs) registered(ctx context.Context) (state.Control, []cluster.Program, error) {
+func (p Programs) registered(ctx context.Context) (state.Control, []state.Program, error) {
 	control, err := cluster.Control(ctx, p.Host, p.Cluster)
 	if err != nil {
 		return control, nil, err
@@ -193,12 +193,12 @@ func (p Programs) registered(ctx context.Context) (state.Control, []cluster.Prog
 
 // known finds what the cluster was told of an image for a workload; -1 is
 // nothing.
-func known(list []cluster.Program, image, workload string) int {
-	return slices.IndexFunc(list, func(k cluster.Program) bool { return k.Image == image && k.Workload == workload })
+func known(list []state.Program, image, workload string) int {
+	return slices.IndexFunc(list, func(k state.Program) bool { return k.Image == image && k.Workload == workload })
 }
 
 // restore tells the cluster again what it knew of the images.
-func (p Programs) restore(ctx context.Context, before, told []cluster.Program) error {
+func (p Programs) restore(ctx context.Context, before, told []state.Program) error {
 	control, err := cluster.Control(ctx, p.Host, p.Cluster)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
 
 // find returns the program of an image: the project's, built now, or that of an
 // image built on this machine. Without either it is empty.
-func (p Programs) find(ctx context.Context, img string) (cluster.Program, error) {
+func (p Programs) find(ctx context.Context, img string) (state.Program, error) {
 	if p.Project != nil && img == p.Project.Image {
 		return p.build(ctx, img)
 	}
@@ -254,17 +254,17 @@ func (p Programs) find(ctx context.Context, img string) (cluster.Program, error)
 	case err == nil && runnable(stored):
 		path, sum, err := p.keep(stored.Files[binaryName])
 		if err != nil {
-			return cluster.Program{}, fmt.Errorf("take the operator out of image %s: %w", img, err)
+			return state.Program{}, fmt.Errorf("take the operator out of image %s: %w", img, err)
 		}
 		p.Say("Image %s: the program of the image on this machine", img)
-		return cluster.Program{
+		return state.Program{
 			Image: img, Path: path, ID: sum, Commands: []string{"/" + binaryName},
 			Source: "image " + img + " of this machine", Project: stored.Project,
 		}, nil
 	case ctx.Err() != nil:
-		return cluster.Program{}, ctx.Err()
+		return state.Program{}, ctx.Err()
 	}
-	return cluster.Program{}, nil
+	return state.Program{}, nil
 }
 
 // runnable reports whether an image has a program that runs outside of a container of
@@ -283,23 +283,23 @@ func (p Programs) problem(img string) string {
 }
 
 // build compiles the project.
-func (p Programs) build(ctx context.Context, img string) (cluster.Program, error) {
+func (p Programs) build(ctx context.Context, img string) (state.Program, error) {
 	start := p.Host.Now()
 	pkg, err := mainpkg.Find(p.Host.Files, p.Project.Dir)
 	if err != nil {
-		return cluster.Program{}, err
+		return state.Program{}, err
 	}
 	data, err := p.compile(ctx, pkg)
 	if err != nil {
-		return cluster.Program{}, err
+		return state.Program{}, err
 	}
 	path, sum, err := p.keep(data)
 	if err != nil {
-		return cluster.Program{}, err
+		return state.Program{}, err
 	}
 	p.Say("Image %s: the operator of this project, built in %s", img, p.Host.Now().Sub(start).Round(100*time.Millisecond))
 	commands, err := p.Project.commands(p.Host.Files)
-	return cluster.Program{Image: img, Path: path, ID: sum, Commands: commands, Source: "project " + p.Project.Dir, Project: p.Project.Dir}, err
+	return state.Program{Image: img, Path: path, ID: sum, Commands: commands, Source: "project " + p.Project.Dir, Project: p.Project.Dir}, err
 }
 
 // compile is the program of the project's main package. One command at a time
@@ -422,7 +422,7 @@ func (p Programs) collect(ctx context.Context) error {
 		if !e.IsDir() {
 			age = unbuilt
 		}
-		if slices.ContainsFunc(known, func(k cluster.Program) bool { return k.Path == path }) {
+		if slices.ContainsFunc(known, func(k state.Program) bool { return k.Path == path }) {
 			continue
 		}
 		info, err := e.Info()

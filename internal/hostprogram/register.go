@@ -6,11 +6,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // ServedImage is an image in the pods of a workload, which is named by
-// cluster.WorkloadName.
+// state.WorkloadName.
 type ServedImage struct{ Image, Workload string }
 
 // RegisterImage tells the cluster of the program in an image of this machine,
@@ -56,7 +56,7 @@ func (p Programs) RegisterProject(ctx context.Context, objects []*unstructured.U
 		if !slices.ContainsFunc(containersOf(u), func(c Container) bool { return c.Image == img }) {
 			continue
 		}
-		if _, err := p.tell(ctx, program, cluster.WorkloadName(u.GetNamespace(), "Deployment", u.GetName())); err != nil {
+		if _, err := p.tell(ctx, program, state.WorkloadName(u.GetNamespace(), "Deployment", u.GetName())); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (p Programs) ForgetDeployments(ctx context.Context, objects []*unstructured
 	}
 	var gone []ServedImage
 	for _, u := range objects {
-		workload := cluster.WorkloadName(u.GetNamespace(), u.GetKind(), u.GetName())
+		workload := state.WorkloadName(u.GetNamespace(), u.GetKind(), u.GetName())
 		for _, k := range list {
 			if k.Workload == workload {
 				gone = append(gone, ServedImage{k.Image, workload})

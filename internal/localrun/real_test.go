@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
@@ -196,7 +197,7 @@ spec:
 		if !errors.Is(err, context.Canceled) || !strings.Contains(w.err.String(), want) {
 			t.Fatalf("error: %v\n%s", err, w.err)
 		}
-		status, err := cluster.Status(t.Context(), real, cluster.DefaultName)
+		status, err := cluster.Status(t.Context(), real, state.DefaultName)
 		if err != nil || status.State != cluster.Stopped {
 			t.Errorf("the cluster is %s, %v", status.State, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
@@ -38,7 +39,7 @@ func newLab(t testing.TB) *lab {
 	l := &lab{t: t, host: kubetest.World(t)}
 	l.start()
 	t.Cleanup(func() {
-		if _, err := cluster.Stop(context.WithoutCancel(t.Context()), l.host, cluster.DefaultName); err != nil {
+		if _, err := cluster.Stop(context.WithoutCancel(t.Context()), l.host, state.DefaultName); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {
@@ -63,7 +64,7 @@ func (l *lab) start() {
 // dumpLog shows the end of the server's log.
 func (l *lab) dumpLog() {
 	var log strings.Builder
-	if err := cluster.Logs(context.WithoutCancel(l.t.Context()), l.host, cluster.DefaultName, false, &log); err != nil {
+	if err := cluster.Logs(context.WithoutCancel(l.t.Context()), l.host, state.DefaultName, false, &log); err != nil {
 		l.t.Log(err)
 		return
 	}
@@ -244,13 +245,13 @@ func testBySubscription(t *testing.T, l *lab) {
 
 // testRestart kills the cluster and looks whether OLM goes on.
 func testRestart(t *testing.T, l *lab) {
-	info, err := cluster.Status(t.Context(), l.host, cluster.DefaultName)
+	info, err := cluster.Status(t.Context(), l.host, state.DefaultName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	hosttest.KillProcess(t, info.PID)
 	l.await("the end of the cluster", func() string {
-		if info, err = cluster.Status(t.Context(), l.host, cluster.DefaultName); err != nil {
+		if info, err = cluster.Status(t.Context(), l.host, state.DefaultName); err != nil {
 			t.Fatal(err)
 		}
 		return strings.TrimPrefix(info.State, cluster.Stale)

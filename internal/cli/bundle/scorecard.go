@@ -23,6 +23,7 @@ import (
 	imagecmd "github.com/example/mysdk/internal/cli/image"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube"
@@ -234,7 +235,7 @@ func execInPod(ctx context.Context, f *cli.Factory, client *kube.Client, args []
 	var out bytes.Buffer
 	h := f.Host
 	h.IO.Out = &out
-	if err := cluster.Kubectl(ctx, h, cluster.DefaultName, append([]string{"--kubeconfig", file}, args...)); err != nil {
+	if err := cluster.Kubectl(ctx, h, state.DefaultName, append([]string{"--kubeconfig", file}, args...)); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

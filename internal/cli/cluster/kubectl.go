@@ -11,6 +11,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // NewKubectl is 'mysdk kubectl'.
@@ -49,7 +50,7 @@ A kubectl plugin gets the kubeconfig of the embedded cluster.`,
 		},
 	}
 	// kubectl parses its own flags; this one is filled from the configuration.
-	c.Flags().StringVar(&name, "cluster", cluster.DefaultName, "name of the embedded cluster")
+	c.Flags().StringVar(&name, "cluster", state.DefaultName, "name of the embedded cluster")
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // healthy ends what is simulated.
@@ -29,7 +29,7 @@ func newSimulate(f *cli.Factory) *cobra.Command {
 
 func newSimulatePod(f *cli.Factory) *cobra.Command {
 	t, namespace := cli.Target{}, ""
-	states := append(cluster.Simulations(), healthy)
+	states := append(state.Simulations(), healthy)
 	c := &cobra.Command{
 		Use:   "pod NAME " + strings.Join(states, "|"),
 		Short: "Make a simulated pod crash, become unready or fail to pull its image",
@@ -38,7 +38,7 @@ how your operator reacts. "healthy" undoes that.
 
 The pod keeps the state until it is changed or deleted; a pod that replaces it
 is healthy. To give all pods of a workload a state, set the annotation
-` + cluster.SimulateAnnotation + ` in its pod template.
+` + state.SimulateAnnotation + ` in its pod template.
 
 Pods that run an operator on this machine cannot be simulated.`,
 		Example: `  mysdk cluster simulate pod web-5d9c7b8f6-x2x7k crash
@@ -90,18 +90,18 @@ func simulatePod(ctx context.Context, f *cli.Factory, t *cli.Target, namespace, 
 		}
 		next := live.DeepCopy()
 		annotations := next.GetAnnotations()
-		if annotations[cluster.ProcessAnnotation] != "" {
+		if annotations[state.ProcessAnnotation] != "" {
 			return nil, clierr.Failedf("stop its process instead, which 'mysdk cluster status -o json' lists", "pod %s/%s runs on this machine and is not simulated", namespace, name)
 		}
 		if phase, _, _ := unstructured.NestedString(live.Object, "status", "phase"); phase == "Succeeded" || phase == "Failed" {
-			return nil, clierr.Failedf("to have the pods of a workload fail, set the annotation "+cluster.SimulateAnnotation+": crash in its pod template",
+			return nil, clierr.Failedf("to have the pods of a workload fail, set the annotation "+state.SimulateAnnotation+": crash in its pod template",
 				"pod %s/%s has ended: it is %s", namespace, name, phase)
 		}
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		if annotations[cluster.SimulateAnnotation] = what; what == healthy {
-			delete(annotations, cluster.SimulateAnnotation)
+		if annotations[state.SimulateAnnotation] = what; what == healthy {
+			delete(annotations, state.SimulateAnnotation)
 		}
 		next.SetAnnotations(annotations)
 		return next, nil

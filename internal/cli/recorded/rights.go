@@ -14,7 +14,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/recording"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
@@ -48,7 +48,7 @@ be needed: exercise the operator first.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runRights(c.Context(), f, o) },
 	}
-	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "")
+	c.Flags().StringVar(&o.name, "cluster", state.DefaultName, "")
 	describeCluster(c)
 	cli.OutputFlag(c, &o.output)
 	c.Flags().BoolVar(&o.check, "check", false, "exit with code 3 when a marker is missing or grants what was not used")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/recording"
 	"github.com/example/mysdk/internal/recording/otlp"
 )
@@ -58,7 +58,7 @@ one; a deployed operator is not recorded.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error { return runWhy(c.Context(), f, o, args) },
 	}
-	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "")
+	c.Flags().StringVar(&o.name, "cluster", state.DefaultName, "")
 	describeCluster(c)
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object; empty for cluster-scoped kinds")
 	cli.OutputFlag(c, &o.output, "otlp")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
@@ -32,7 +33,7 @@ func StartIn(t testing.TB, h host.Host) string {
 	}
 	t.Cleanup(func() {
 		// The test's context has ended when cleanups run.
-		if _, err := cluster.Stop(context.WithoutCancel(t.Context()), h, cluster.DefaultName); err != nil {
+		if _, err := cluster.Stop(context.WithoutCancel(t.Context()), h, state.DefaultName); err != nil {
 			t.Error(err)
 		}
 	})

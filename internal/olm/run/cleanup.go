@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
@@ -121,7 +120,7 @@ func (cl *cleaner) cleaned() Cleaned {
 		}
 		for _, w := range read.deployments {
 			for _, c := range w.Containers {
-				out.Images = append(out.Images, hostprogram.ServedImage{Image: c.Image, Workload: cluster.WorkloadName(cl.Namespace, "Deployment", w.Name)})
+				out.Images = append(out.Images, hostprogram.ServedImage{Image: c.Image, Workload: state.WorkloadName(cl.Namespace, "Deployment", w.Name)})
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm"
 )
@@ -16,7 +17,7 @@ const settling = 12 * time.Second
 func (l *lab) memory() float64 {
 	l.t.Helper()
 	time.Sleep(settling)
-	info, err := cluster.Status(l.t.Context(), l.host, cluster.DefaultName)
+	info, err := cluster.Status(l.t.Context(), l.host, state.DefaultName)
 	if err != nil {
 		l.t.Fatal(err)
 	}
