@@ -126,7 +126,7 @@ func (p Programs) tellAll(ctx context.Context, namespace string, deployments []D
 	found := map[string]state.Program{}
 	for _, d := range deployments {
 		var programs []state.Program // any other container is simulated
-		var op Container               // the one named manager, or the first
+		var op Container             // the one named manager, or the first
 		for _, c := range d.Containers {
 			if op.Image == "" || c.Name == binaryName {
 				op = c
