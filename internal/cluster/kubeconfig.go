@@ -175,7 +175,7 @@ func TakeCurrent(h host.Host, name string) (taken bool, err error) {
 	}
 	own := state.ContextName(name)
 	taken, err = edit(h.Files, l.Kubeconfig(), func(old []byte) ([]byte, error) {
-		config, err := clientcmd.Load(old)
+		config, err := loadConfig(old)
 		if err != nil || config.CurrentContext == own || config.Contexts[own] == nil {
 			return nil, nil //nolint:nilerr // who uses the file is told
 		}

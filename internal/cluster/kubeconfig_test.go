@@ -191,6 +191,16 @@ func TestOthersInTheClustersFile(t *testing.T) {
 	if data, err = os.ReadFile(l.Kubeconfig()); decode(t, data).Current != "mysdk-dev" || len(decode(t, data).Contexts) != 2 {
 		t.Errorf("%v, the file now holds\n%s", err, data)
 	}
+	two := string(both) + "---\nkind: Config\n"
+	writeFile(t, l.Kubeconfig(), two)
+	if taken, err := TakeCurrent(h, "dev"); taken || err != nil {
+		t.Errorf("TakeCurrent() of two documents: %v, %v", taken, err)
+	}
+	if kept, err = KeepOthers(h, "dev"); err != nil || len(kept) == 0 {
+		t.Fatal(kept, err)
+	} else if data, err = os.ReadFile(kept[0]); string(data) != two {
+		t.Errorf("of two documents %s is kept, %v", data, err)
+	}
 	for _, without := range []string{theirs, ours[:strings.Index(ours, "contexts:")]} {
 		writeFile(t, l.Kubeconfig(), without)
 		if _, _, err := Kubeconfig(h, "dev"); err == nil || !strings.Contains(clierr.HintOf(err), "mysdk cluster start --cluster dev") {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/client-go/tools/clientcmd"
@@ -79,25 +80,39 @@ func refreshKubeconfig(old, before, now []byte, name string) ([]byte, error) {
 // loadBoth reads a user's kubeconfig and the cluster's, and reports whether both have the
 // same cluster of that name.
 func loadBoth(old, own []byte, name string) (config, ours *api.Config, same bool, err error) {
-	if ours, err = clientcmd.Load(own); err != nil {
+	if ours, err = loadConfig(own); err != nil {
 		return nil, nil, false, fmt.Errorf("the cluster's kubeconfig: %w", err)
 	}
-	if config, err = clientcmd.Load(old); err != nil {
+	if config, err = loadConfig(old); err != nil {
 		return nil, nil, false, err
-	}
-	if d, n := yaml.NewDecoder(bytes.NewReader(old)), new(yaml.Node); d.Decode(n) == nil && !errors.Is(d.Decode(n), io.EOF) {
-		return nil, nil, false, errors.New("there is more than one YAML document in it") // only the first would be left
 	}
 	a, b := config.Clusters[name], ours.Clusters[name]
 	same = a != nil && b != nil && len(a.CertificateAuthorityData) > 0 && bytes.Equal(a.CertificateAuthorityData, b.CertificateAuthorityData)
 	return config, ours, same, nil
 }
 
+// loadConfig reads a kubeconfig that is to be written again. Of several documents only
+// the first would be left, and what the library says of two entries of one name has the
+// credentials of all of them.
+func loadConfig(data []byte) (*api.Config, error) {
+	if d, n := yaml.NewDecoder(bytes.NewReader(data)), new(yaml.Node); d.Decode(n) == nil && !errors.Is(d.Decode(n), io.EOF) {
+		return nil, errors.New("there is more than one YAML document in it")
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		if said, _, found := strings.Cut(err.Error(), " in list: "); found {
+			return nil, errors.New(said)
+		}
+		return nil, err
+	}
+	return config, nil
+}
+
 // entriesOf returns the kubeconfig data with those entries only that keep wants, nil
 // if there are none. Where it does not want the current context, current is that, and
 // must be among them.
 func entriesOf(data []byte, keep func(name string) bool, current string) ([]byte, error) {
-	config, err := clientcmd.Load(data)
+	config, err := loadConfig(data)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +130,7 @@ func entriesOf(data []byte, keep func(name string) bool, current string) ([]byte
 
 // currentContext is the current context of a kubeconfig, "" if it says none.
 func currentContext(data []byte) string {
-	if config, err := clientcmd.Load(data); err == nil {
+	if config, err := loadConfig(data); err == nil {
 		return config.CurrentContext
 	}
 	return ""

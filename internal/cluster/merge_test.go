@@ -154,6 +154,7 @@ func TestMergeRefuses(t *testing.T) {
 		"no YAML":             {"a: [", ours, "yaml"},
 		"a list":              {"- a\n", ours, "cannot unmarshal array"},
 		"a word":              {"hello\n", ours, "cannot unmarshal string"},
+		"two of one name":     {"users:\n- {name: a, user: {token: secret}}\n- {name: a}\n", ours, `duplicate name "a"`},
 		"two documents":       {"a: 1\n---\nb: 2\n", ours, "more than one"},
 		"another document":    {"a: 1\n---\nb: [\n", ours, "more than one"},
 		"clusters no list":    {"kind: Config\nclusters: {a: 1}\n", ours, "field Config.clusters"},
@@ -168,7 +169,7 @@ func TestMergeRefuses(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := mergeKubeconfig([]byte(tc.old), []byte(tc.add), "mysdk-dev", true)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("mergeKubeconfig() = %s, %v, want an error with %q", got, err, tc.want)
 			}
 		})

@@ -6,11 +6,12 @@ import (
 	"context"
 	"io"
 	"net"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
@@ -122,4 +123,4 @@ func kindGateway(ctx context.Context, h host.Host) string {
 
 // gateway is the IPv4 gateway in the answer to "network inspect". The engines
 // spell the field differently ("Gateway", "gateway"), and nest it differently.
-var gateway = regexp.MustCompile(`(?i)"gateway":\s*"(\d+(?:\.\d+){3})"`)
+var gateway = lazy.Delayed(`(?i)"gateway":\s*"(\d+(?:\.\d+){3})"`)

@@ -21,6 +21,9 @@ const (
 	// RegistryTLSAnnotation says what else these registries are spoken to by:
 	// skip-verify, plain-http, or both with a comma between.
 	RegistryTLSAnnotation = "mysdk.dev/registry-tls"
+	// OLMNamespaceAnnotation on the CRD of ClusterServiceVersions names the namespace
+	// that OLM is installed in, where it is not that of OLM's own manifests.
+	OLMNamespaceAnnotation = "mysdk.dev/olm-namespace"
 
 	// maxCatalog bounds the unpacked content of one key, in bytes: the largest
 	// public catalogs have some 200 MB.

@@ -12,10 +12,6 @@ const ProcessAnnotation = "mysdk.dev/process"
 // are to look like instead of running. Without it they run.
 const SimulateAnnotation = "mysdk.dev/simulate"
 
-// OLMNamespaceAnnotation on the CRD of ClusterServiceVersions names the namespace
-// that OLM is installed in, where it is not that of OLM's own manifests.
-const OLMNamespaceAnnotation = "mysdk.dev/olm-namespace"
-
 // Annotations of such a pod that say what each of its containers uses, as
 // quantities like 250m and 64Mi, for those who ask metrics.k8s.io.
 const (
