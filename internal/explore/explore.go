@@ -305,7 +305,7 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 // that asks for the impossible is for the operator to say; that it recovers is
 // expected all the same. What takes the application cannot be judged without it.
 func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
-	upTo := func(n int) Outcome { return Outcome{Steps: o.Steps[:n]} }
+	first := func(n int) Outcome { return Outcome{Steps: o.Steps[:n]} }
 	for _, rest := range o.Steps[1:min(len(o.Steps), 3)] {
 		if unreached.MatchString(rest.Failure) {
 			e.noteFailure(p.Steps[1].Note, p, rest)
@@ -314,14 +314,14 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	}
 	var list []Finding
 	if len(o.Steps) > 2 && !declines(o.Steps[2].Object) { // else it was made smaller
-		list = compared(Recovery, p.upTo(2), upTo(1), upTo(3), e.mask)
+		list = compared(Recovery, p.upTo(2), first(1), first(3), e.mask)
 	}
 	p = p.upTo(1) // where the rest is seen
 	begun := fresh.Steps[0]
 	if e.noteFailure(p.Steps[1].Note, p, begun) || begun.Refused != "" || failed.MatchString(phase(begun.Object)) || declines(o.Steps[1].Object) && !declines(begun.Object) {
 		return list
 	}
-	list = append(list, compared(History, p, fresh, upTo(2), e.mask)...)
+	list = append(list, compared(History, p, fresh, first(2), e.mask)...)
 	if p.Steps[1].Path == "" {
 		return list // of several changes, each has been tried by itself
 	}

@@ -55,7 +55,7 @@ func (p Plan) cause() string {
 	return cause
 }
 
-// upTo is the plan that ends with step i. A fault of a later step is none of it.
+// upTo is the plan that ends with step i. It leaves out a fault of a later step.
 func (p Plan) upTo(i int) Plan {
 	if p.Steps = p.Steps[:i+1]; p.Fault != nil && p.Fault.Step > i {
 		p.Fault = nil

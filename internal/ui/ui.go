@@ -59,7 +59,7 @@ type Source struct {
 	// it is not ours.
 	Crash func(ctx context.Context) error
 	// Inject has requests of one operator go wrong until ctx ends; hit is called
-	// with -1 as soon as they do. Nil: they cannot.
+	// as soon as they do, and each time that one does. Nil: they cannot.
 	Inject func(ctx context.Context, f state.Fault, hit func()) error
 	Now    func() time.Time // when objects changed; nil: times are left out
 	Zone   *time.Location   // of the times that pages show; nil: this machine's
