@@ -124,7 +124,7 @@ func (e *explorer) weighReplay(f Finding, o Outcome, again []Finding) error {
 	case o.down():
 		return clierr.Failedf("correct that first; 'mysdk run local' shows all that the operator writes",
 			"the finding could not be tried: the operator ended %d times, last with %s", len(o.Exits), o.Exits[len(o.Exits)-1])
-	case refused >= 0:
+	case refused >= 0 && (f.Plan.Fault == nil || !o.Faulted):
 		return clierr.Failedf("look for new findings with 'mysdk explore --checks "+f.Check+"', or correct what refuses it: the schema or a webhook",
 			"the finding could not be tried: step %d is refused: %s", refused+1, o.Steps[refused].Refused)
 	case !o.Faulted:

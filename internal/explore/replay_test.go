@@ -97,6 +97,7 @@ func TestReplay(t *testing.T) {
 	forbidden := Finding{Check: Forbidden, Title: "the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get", Frames: []string{"a.go:5"}}
 	panics := Finding{Check: Exits, Title: "Reconcile panics", Frames: []string{"a.go:5"}}
 	killed := Finding{Check: Crash, Plan: Plan{Fault: &Fault{Injection: state.Injection{Do: state.FaultHold, Verb: "create", Resource: "pods"}, Restart: true}}}
+	blind := Finding{Check: Stale, Plan: Plan{Fault: &Fault{Injection: state.Injection{Do: state.FaultGap, Resource: "shops"}}}}
 	for name, tc := range map[string]struct {
 		rig   staged
 		of    Finding
@@ -112,6 +113,7 @@ func TestReplay(t *testing.T) {
 		"it ends":                            {staged{ends: true}, panics, long, 0, "the operator ended 3 times, last with exit status 2"},
 		"the object is refused":              {staged{refuses: errors.New("size: too small")}, panics, long, 0, "step 1 is refused: size: too small"},
 		"a step before the fault is refused": {staged{refuses: errors.New("size: too small")}, killed, long, 0, "step 1 is refused: size: too small"},
+		"a webhook refuses on old data":      {staged{refuses: errors.New("forbidden")}, blind, long, 0, ""},
 		"it makes no such request":           {staged{}, killed, long, 0, "the trial never reached the point where the operator is killed after create pods"},
 		"the time is over":                   {staged{}, Finding{Against: &Plan{Steps: []Step{{Do: Apply, Object: map[string]any{}}}}}, time.Second, 0, "the time is over"},
 		"found, though the fault is no more": {staged{uses: []recording.Use{use}}, Finding{Check: Forbidden, Title: forbidden.Title, Plan: killed.Plan}, long, 1, ""},
