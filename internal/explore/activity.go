@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -67,6 +68,16 @@ func (a *activity) watches(of schema.GroupResource) bool {
 		}
 	}
 	return false
+}
+
+// unwatchedError is errUnwatched, with the right that the operator lacks.
+func (a *activity) unwatchedError(of schema.GroupResource) error {
+	for _, right := range a.unwatched {
+		if right.Group == of.Group && (of.Resource == "" || right.Resource == of.Resource) {
+			return fmt.Errorf("%w: its roles do not let it %s", errUnwatched, right)
+		}
+	}
+	return errUnwatched
 }
 
 // restarted notes that another process is about to run.

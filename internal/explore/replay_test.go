@@ -135,28 +135,45 @@ func TestReplay_Keep(t *testing.T) {
 	}
 }
 
-// TestReady: the operator is started until a trial has seen that it watches the kind.
+// TestReady: the operator is started until a trial has seen that it watches the kind, or has
+// waited for such a watch once; the other watches that it then had are known. That of one
+// that ends too often is not.
 func TestReady(t *testing.T) {
-	s := &staged{watches: []string{"shops", "carts"}, uses: []recording.Use{{Right: recording.Right{Verb: "list", Group: "example.com", Resource: "orders"}, Denied: 1}}}
-	s.every, s.until = time.Hour, time.Hour
-	r := &Rig{Cluster: s, Control: s, Operator: s, Now: func() time.Time { return s.at(s.now) }}
-	for _, tc := range []struct {
+	const unwatched, soon = "the operator does not watch it", 2 * time.Second
+	type try struct {
 		resource, err string
 		starts        int
-	}{
-		{"shops", "", 1},
-		{"shops", "", 1},
-		{"carts", "", 1},
-		{"orders", "the operator does not watch it, not within 1m0s of its start: its roles do not let it list orders.example.com", 2},
-		{"items", "the operator does not watch it, not within 1m0s of its start", 3},
-		{"shops", "", 3},
+		within        time.Duration
+		ends          bool
+	}
+	for name, tries := range map[string][]try{
+		"a watched kind first": {
+			{"shops.example.com", "", 1, soon, false}, {"shops.example.com", "", 1, soon, false}, {"carts.example.com", "", 1, soon, false},
+			{"orders.example.com", unwatched + ": its roles do not let it list orders.example.com", 2, restless + soon, false},
+			{"items.example.com", unwatched, 2, soon, false}, {"shops.example.com", "", 2, soon, false},
+		},
+		"a kind without a controller first": {
+			{"items.example.com", unwatched, 1, restless + soon, false}, {"items.example.com", unwatched, 1, soon, false},
+			{"orders.example.com", unwatched + ": its roles do not let it list orders.example.com", 1, soon, false}, {"carts.example.com", "", 1, soon, false},
+		},
+		"a kind of another group": {{"shops.example.com", "", 1, soon, false}, {"carts.example.org", unwatched, 2, restless + soon, false}},
+		"the operator ends too often": {
+			{"shops.example.com", "", 1, soon, false}, {"items.example.com", "", 5, soon, true}, {"items.example.com", unwatched, 6, restless + soon, false},
+		},
 	} {
-		plan := Plan{Steps: []Step{{Do: Apply, Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Shop"}}}}
-		tr := r.newTrial(plan, "ns", limits{quiet: quiet, rest: restless}, map[schema.GroupVersionKind]bool{})
-		tr.resource = tc.resource
-		err := tr.ready(t.Context())
-		if s.starts != tc.starts || (err == nil) != (tc.err == "") || err != nil && (err.Error() != tc.err || !errors.Is(err, errUnwatched)) {
-			t.Errorf("%s: %d starts, %v", tc.resource, s.starts, err)
+		s := &staged{watches: []string{"shops", "carts"}, uses: []recording.Use{{Right: recording.Right{Verb: "list", Group: "example.com", Resource: "orders"}, Denied: 1}}}
+		s.every, s.until = time.Hour, time.Hour
+		r := &Rig{Cluster: s, Control: s, Operator: s, Now: func() time.Time { return s.at(s.now) }}
+		for _, tc := range tries {
+			own := schema.ParseGroupResource(tc.resource)
+			plan := Plan{Steps: []Step{{Do: Apply, Object: map[string]any{"apiVersion": own.Group + "/v1", "kind": "Shop"}}}}
+			tr := r.newTrial(plan, "ns", limits{quiet: quiet, rest: restless}, map[schema.GroupVersionKind]bool{})
+			tr.resource, s.ends = own.Resource, tc.ends
+			began := s.now
+			err := tr.ready(t.Context())
+			if s.starts != tc.starts || s.now-began > tc.within || (err == nil) != (tc.err == "") || err != nil && (err.Error() != tc.err || !errors.Is(err, errUnwatched)) {
+				t.Errorf("%s, %s: %d starts, %v after %s", name, tc.resource, s.starts, err, s.now-began)
+			}
 		}
 	}
 }

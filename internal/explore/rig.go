@@ -25,6 +25,7 @@ type Rig struct {
 	Beside []*unstructured.Unstructured
 
 	watched map[schema.GroupResource]bool // by the operator; nil: no trial has seen it start
+	vain    *activity                     // of the trial that waited for a watch in vain, as no other needs to
 }
 
 // Cluster is what trials need of *kube.Client.

@@ -20,7 +20,7 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
-// startTimeout bounds how long an operator may take to watch anything.
+// startTimeout bounds how long an operator may take to watch what a trial is about.
 const startTimeout = time.Minute
 
 // healSoon bounds how long an operator may go on to fail when nothing is wrong any
@@ -125,9 +125,8 @@ func (t *trial) run(ctx context.Context) (Outcome, error) {
 	return t.out, t.clear(ctx)
 }
 
-// errUnwatched reports that the operator does not watch a plan's kind, so that there is
-// nothing to see.
-var errUnwatched = fmt.Errorf("the operator does not watch it, not within %s of its start", startTimeout)
+// errUnwatched reports that there is nothing to see of a plan's kind.
+var errUnwatched = errors.New("the operator does not watch it")
 
 // ready has the operator running and watching before the first step: one that
 // still starts would let the first object come and go unseen.
@@ -137,6 +136,8 @@ func (t *trial) ready(ctx context.Context) error {
 		return nil
 	} else if t.crowded {
 		return errAlone
+	} else if t.vain != nil && !t.watched[own] {
+		return t.vain.unwatchedError(own)
 	} else if !ended {
 		t.Operator.Kill() // its watches began before anybody took notes
 	} else if !started {
@@ -148,21 +149,16 @@ func (t *trial) ready(ctx context.Context) error {
 	if t.out.down() && !started {
 		return clierr.Failedf("correct the operator; 'mysdk run local' shows all that it writes", "the operator does not start: it ends with %s", t.out.Exits[0])
 	}
-	if !t.watched[own] && !t.log.watches(own) {
-		for _, right := range t.log.unwatched {
-			if right.Group == own.Group && (own.Resource == "" || right.Resource == own.Resource) {
-				return fmt.Errorf("%w: its roles do not let it %s", errUnwatched, right)
-			}
-		}
-		return errUnwatched
-	}
 	_, err := t.settle(ctx)
 	if t.log.takeWrites(); !started {
 		t.watched = map[schema.GroupResource]bool{}
 	}
 	maps.Copy(t.watched, t.log.watched)
-	t.watched[own] = true
-	return err
+	if t.watched[own] = t.watched[own] || t.log.watches(own); t.watched[own] || t.out.down() || err != nil {
+		return err
+	}
+	t.vain = &t.log
+	return t.log.unwatchedError(own)
 }
 
 // step does one step, with the fault if it is for it, and notes what came of it.
@@ -355,12 +351,19 @@ func (t *trial) heal(ctx context.Context, disarm func()) error {
 	return t.awaitUntil(ctx, healSoon, func() bool { return !fails() })
 }
 
-// start starts the operator, and returns when it watches a resource.
+// start starts the operator, and returns when it watches a resource, or only others for long.
 func (t *trial) start(ctx context.Context, of schema.GroupResource) error {
 	if err := t.restart(ctx); err != nil {
 		return err
 	}
-	return t.awaitWatch(ctx, of, startTimeout)
+	first := schema.GroupResource{Group: of.Group}
+	if t.watched != nil && !t.watched[of] {
+		first.Group = "" // which it may watch nothing of
+	}
+	if err := t.awaitWatch(ctx, first, startTimeout); err != nil {
+		return err
+	}
+	return t.awaitWatch(ctx, of, t.rest)
 }
 
 // own is what the plan is about.
