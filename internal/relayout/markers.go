@@ -95,7 +95,7 @@ func WidenMarkers(name string, src []byte, namespace string) (out []byte, notes 
 		if rbacMarker.Match(line) {
 			line = bytes.Replace(line, []byte("namespace="+namespace+",resources="), []byte("resources="), 1)
 			if bytes.Contains(append(bytes.ReplaceAll(bytes.TrimSpace(line), []byte(`"`), nil), ','), []byte("namespace="+namespace+",")) {
-				notes = append(notes, fmt.Sprintf("%s:%d: stays restricted to the namespace %s", name, n, namespace))
+				notes = append(notes, fmt.Sprintf("%s:%d: stays restricted to the namespace %s, in a Role that role_binding.yaml no longer binds: add a RoleBinding unless there is one, or remove namespace= here and run 'mysdk generate'", name, n, namespace))
 			}
 		}
 		out = append(out, line...)
