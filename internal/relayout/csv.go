@@ -1,6 +1,7 @@
 package relayout
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ func InstallModes(csv []byte, namespaced bool) []byte {
 	if err := yaml.Unmarshal(csv, &doc); err != nil {
 		return csv // 'bundle generate' says what is wrong with it
 	}
-	modes := map[string]*yaml.Node{} // whether they are supported
+	var modes, supports []*yaml.Node
 	asScaffolded := 0
 	if list := yamledit.Lookup(&doc, "spec.installModes"); list != nil {
 		for _, item := range list.Content {
@@ -26,14 +27,15 @@ func InstallModes(csv []byte, namespaced bool) []byte {
 			if mode == nil || supported == nil || supported.Tag != "!!bool" {
 				continue
 			}
-			modes[mode.Value] = supported
+			modes, supports = append(modes, mode), append(supports, supported)
 			if supported.Value == strconv.FormatBool((mode.Value == "AllNamespaces") == namespaced) {
 				asScaffolded++
 			}
 		}
 	}
 	lines := strings.SplitAfter(string(csv), "\n")
-	for mode, n := range modes {
+	for i, n := range slices.Backward(supports) { // several may be on one line
+		mode := modes[i].Value
 		if namespaced && asScaffolded < 4 && (mode == "SingleNamespace" || mode == "MultiNamespace") {
 			continue
 		}

@@ -44,7 +44,8 @@ func TestMarkers(t *testing.T) {
 	// What a person restricted stays so.
 	const own = "// +kubebuilder:rbac:groups=a,resources=b,verbs=get,namespace=\"op-system\"\n"
 	got, notes := WidenMarkers("a.go", []byte(own), "op-system")
-	if want := []string{"a.go:1: stays restricted to the namespace op-system"}; string(got) != own || !slices.Equal(notes, want) {
+	want := []string{"a.go:1: stays restricted to the namespace op-system, in a Role that role_binding.yaml no longer binds: add a RoleBinding unless there is one, or remove namespace= here and run 'mysdk generate'"}
+	if string(got) != own || !slices.Equal(notes, want) {
 		t.Errorf("got %q, %q", got, notes)
 	}
 }
@@ -110,6 +111,10 @@ func TestInstallModes(t *testing.T) {
 		"scaffolded, not namespaced": {modes(true, true, true, false), modes(false, false, false, true), false},
 		"chosen, namespaced":         {modes(false, false, true, true), modes(true, false, true, false), true},
 		"chosen, not namespaced":     {modes(true, false, true, false), modes(false, false, false, true), false},
+		"on one line": {
+			"spec: {installModes: [{type: OwnNamespace, supported: false}, {supported: false, type: SingleNamespace}, {type: MultiNamespace, supported: false}, {type: AllNamespaces, supported: true}]} # mine\n",
+			"spec: {installModes: [{type: OwnNamespace, supported: true}, {supported: true, type: SingleNamespace}, {type: MultiNamespace, supported: true}, {type: AllNamespaces, supported: false}]} # mine\n", true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(c.want, string(InstallModes([]byte(c.src), c.namespaced))); d != "" {
