@@ -39,6 +39,7 @@ func (m *migration) kubebuilderConfig() error {
 }
 
 var isNamespace = lazy.Delayed(`(?m)^kind: Namespace\s*$`)
+var roleName = lazy.Delayed(`(?m)^  name: ([-a-z0-9]+)`)
 
 // oneNamespace takes the operator's Namespace out of the manager's file where
 // the user had it in another one: kustomize gives all of a build one name.
@@ -68,7 +69,12 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 		m.carryOver(name, known)
 		return
 	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/", "config/scorecard/"), strings.HasSuffix(name, "_editor_role.yaml"), strings.HasSuffix(name, "_viewer_role.yaml"):
-		m.keep(name, name, m.files[name].data)
+		data := m.files[name].data
+		mine, today := roleName.FindSubmatch(data), roleName.FindSubmatch(m.rendered[name])
+		if mine != nil && today != nil && strings.HasSuffix(string(today[1]), "-"+string(mine[1])) {
+			data = bytes.Replace(data, mine[0], today[0], 1) // with the group: the role of another group's kind may have had that name, too
+		}
+		m.keep(name, name, data)
 		return
 	case name == rolePath:
 		m.managerRole(name)

@@ -183,6 +183,8 @@ func TestOwnConfig(t *testing.T) {
 		"a subject":                         {swaps{"config/rbac/role_binding.yaml": {"subjects:\n", "subjects:\n- kind: ServiceAccount\n  name: mine\n  namespace: system\n"}}, nil, map[string][]string{"config/rbac/role_binding.yaml": {"name: mine", "name: controller-manager"}}},
 		"a role":                            {swaps{rbacKustomization: {"- role.yaml", "- role.yaml\n- mine.yaml"}}, map[string]string{"config/rbac/mine.yaml": "kind: Role\n"}, map[string][]string{rbacKustomization: {"\n- mine.yaml\n", "!auth_proxy"}, "config/rbac/mine.yaml": {"kind: Role"}}},
 		"a role for users":                  {swaps{"config/rbac/memcached_editor_role.yaml": {"create, delete", "create"}}, nil, map[string][]string{"config/rbac/memcached_editor_role.yaml": {"[create, get,"}}},
+		"a role of another name": {nil, map[string]string{"config/rbac/cache_memcached_editor_role.yaml": "kind: ClusterRole\nmetadata:\n  name: mine\nrules: []\n"},
+			map[string][]string{"config/rbac/cache_memcached_editor_role.yaml": {"\n  name: mine\n"}}},
 		"rules by hand": {nil, map[string]string{rolePath: "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get, list]}\n"},
 			map[string][]string{"internal/controller/rbac.go": {"\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get;list\n"}, rolePath: {"rules: []"}, ReportName: {"The rules of config/rbac/role.yaml are markers in internal/controller now"}}},
 		"a role by hand": {nil, map[string]string{rolePath: "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: shop}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get]}\n"},
@@ -254,6 +256,20 @@ func TestOwnConfig(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRolesOfTwoGroups holds that the roles for kinds of one name are two.
+func TestRolesOfTwoGroups(t *testing.T) {
+	files := pristineV3()
+	swap(files, "PROJECT", "version: \"3\"\n", "- api: {crdVersion: v1, namespaced: true}\n  domain: example.com\n  group: shelf\n  kind: Memcached\n  path: example.com/shop/apis/shelf/v1\n  version: v1\nversion: \"3\"\n")
+	files["apis/shelf/v1/memcached_types.go"] = files["apis/cache/v1/memcached_types.go"]
+	want := map[string][]string{}
+	for _, group := range []string{"cache", "shelf"} {
+		name := "config/rbac/" + group + "_memcached_editor_role.yaml"
+		files[name] = "kind: ClusterRole\nmetadata:\n  labels:\n    mine: a\n  name: memcached-editor-role\nrules: []\n"
+		want[name] = []string{"    mine: a\n  name: " + group + "-memcached-editor-role\nrules: []\n"}
+	}
+	expect(t, content(mustPlan(t, files).Result), want)
 }
 
 // TestDefaultAccount holds that a binding which may be for go/v2's account is
