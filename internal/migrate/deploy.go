@@ -178,7 +178,8 @@ func (m *migration) deployment() error {
 	if !m.namespaced && slices.ContainsFunc(roles, func(o *object) bool { return o.Kind == "Role" }) {
 		// Markers with a namespace make a Role, which the scaffold binds in namespaced projects only.
 		const binding = "namespaced_role_binding.yaml"
-		m.put("config/rbac/"+binding, bytes.ReplaceAll(m.out["config/rbac/role_binding.yaml"].data, []byte("kind: Cluster"), []byte("kind: ")))
+		text := strings.NewReplacer("kind: Cluster", "kind: ", "name: manager-rolebinding", "name: namespaced-manager-rolebinding").Replace(string(m.out["config/rbac/role_binding.yaml"].data))
+		m.put("config/rbac/"+binding, []byte(text))
 		m.listIn("config/rbac/kustomization.yaml", binding)
 	}
 	files := map[string][]*object{}

@@ -50,7 +50,7 @@ func TestDeploy(t *testing.T) {
 			map[string][]string{
 				"internal/controller/memcached/memcached_controller.go": {"namespace=memcached-operator-system,resources=deployments", `groups="",resources=nodes`},
 				"config/rbac/role_binding.yaml":                         {"kind: ClusterRoleBinding\n"},
-				"config/rbac/namespaced_role_binding.yaml":              {"kind: RoleBinding\n", "  kind: Role\n  name: manager-role\n", "  name: controller-manager\n"},
+				"config/rbac/namespaced_role_binding.yaml":              {"kind: RoleBinding\n", "\n  name: namespaced-manager-rolebinding\n", "  kind: Role\n  name: manager-role\n", "  name: controller-manager\n"},
 				"config/rbac/kustomization.yaml":                        {"- namespaced_role_binding.yaml\n"},
 			},
 		},
