@@ -30,6 +30,7 @@ type webhookFile struct {
 	markers              []string
 	hub                  bool
 	custom               bool   // SetupWebhookWithManager names types of the user's that do the work
+	more                 bool   // SetupWebhookWithManager does more than that
 	other                string // what sets them up in the place of the type, and where; empty for nothing
 }
 
@@ -97,7 +98,7 @@ func (w *webhookFile) read(f *goFile) {
 			w.files[f.Name] = true
 		}
 		if name == setupWebhook {
-			w.setUp, w.custom = f.Name, isCustom(f.Text(fn))
+			w.setUp, w.custom, w.more = f.Name, isCustom(f.Text(fn)), doesMore(f, fn)
 		}
 	}
 }

@@ -23,6 +23,15 @@ func isCustom(text string) bool {
 	return strings.Contains(text, ".WithDefaulter(") || strings.Contains(text, ".WithValidator(") || strings.Contains(text, ".Register(")
 }
 
+// doesMore says whether a set-up of several statements does something beside the
+// builder's call.
+func doesMore(f *goFile, setUp *ast.FuncDecl) bool {
+	return setUp.Body != nil && len(setUp.Body.List) > 1 && slices.ContainsFunc(setUp.Body.List, func(s ast.Stmt) bool {
+		text, _, _ := strings.Cut(f.Text(s), " {\n")
+		return !strings.Contains(text, "WebhookManagedBy(") && !slices.Contains([]string{"if err != nil", "return err", "return nil"}, text)
+	})
+}
+
 // ownWebhook says whether a call in main sets up webhooks of the project's own
 // kinds, which the new main program does.
 func (m *migration) ownWebhook(call string) bool {
@@ -42,8 +51,8 @@ func (w *webhookFile) pass(f *goFile) {
 		case *ast.FuncDecl:
 			switch {
 			case d.Name.Name != setupWebhook || goedit.Receiver(d) != w.kind:
-			case d.Body != nil && len(d.Body.List) > 1:
-				f.todo(d, "internal/webhook sets the webhooks up: do there what else this does, then remove it")
+			case doesMore(f, d):
+				f.todo(d, "nothing calls this any more: do in "+newMain+" what it does beside setting the webhook up, then remove it")
 			default:
 				f.RemoveLines(d)
 			}
@@ -98,7 +107,9 @@ func (w *webhookFile) write(m *migration) {
 	case w.other != "":
 		data["Todo"] = todoLine("%s sets them up: make one here as %s does, and return what its %s(mgr) returns", w.other, keptMain, setupWebhook)
 	case !defaults && !validates && !w.hub:
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set up a webhook without defaults and validation, of a version that the others are not converted to: it did nothing, and is gone.", w.setUp)})
+		if !w.more {
+			m.general = append(m.general, Note{Text: fmt.Sprintf("%s set up a webhook without defaults and validation, of a version that the others are not converted to: it did nothing, and is gone.", w.setUp)})
+		}
 		return
 	default:
 		if defaults {
