@@ -115,18 +115,23 @@ func TestRewriter_Said(t *testing.T) {
 	}
 }
 
-// Formats are checked where the language passes the version that refuses some.
+// Formats are checked where the language passes the version that refuses some. A
+// note says so where conflicts come before what is next.
 func TestUpgrade_Formats(t *testing.T) {
 	goLine := regexp.MustCompile(`(?m)^go [0-9.]+$`)
 	for was, want := range map[string]bool{"go 1.22.0": true, "go 1.25.0": false} {
-		s, table := otherTool(t, foreignProject)
-		s.opts.peers = table
-		s.write("go.mod", goLine.ReplaceAllString(s.read("go.mod"), was))
-		if p := s.upgrade(); p.Formats != want {
-			t.Errorf("%s: %v", was, p.Formats)
-		}
-		if p := s.upgrade(); p.Formats {
-			t.Errorf("%s: also the second time", was)
+		for _, mine := range []string{"", " # mine"} {
+			s, table := otherTool(t, foreignProject)
+			s.opts.peers = table
+			s.write("go.mod", goLine.ReplaceAllString(s.read("go.mod"), was))
+			s.edit("Makefile", "\tgo build ./cmd\n", "\tgo build ./cmd"+mine+"\n")
+			p := s.upgrade()
+			if noted := strings.Contains(strings.Join(p.Notes, "\n"), "run 'go vet -printf -fix ./...'"); p.Formats != want || noted != (want && mine != "") {
+				t.Errorf("%s%s: %v, noted %q", was, mine, p.Formats, p.Notes)
+			}
+			if p := s.upgrade(); p.Formats {
+				t.Errorf("%s%s: also the second time", was, mine)
+			}
 		}
 	}
 }

@@ -147,6 +147,9 @@ func (o Options) New() (*Plan, error) {
 	if err := p.undecided(); err != nil {
 		return nil, err
 	}
+	if p.plan.Formats && len(p.plan.Conflicts()) > 0 { // the end of the upgrade does not know any more
+		p.plan.Notes = append(p.plan.Notes, "go.mod:1: from this version of Go on, go vet refuses formats that are made at run time: after the conflicts, run 'go vet -printf -fix ./...'")
+	}
 	p.plan.sort()
 	if err := p.record(); err != nil {
 		return nil, err
