@@ -276,7 +276,11 @@ func testUninstall(t *testing.T, l *lab, before map[string]bool) {
 	}
 	l.apply(manifests(t, "{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: mine, namespace: operators}}"))
 	done, err := l.uninstall(true)
-	want := Uninstalled{Version: Version, Kept: []string{"memcacheds.cache.example.com"}, Namespaces: []string{"operators: it also contains Memcached operators/mine"}}
+	catalog := kube.RefOf(manifests(t, "{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: memcached, namespace: shop}}")[0])
+	want := Uninstalled{
+		Version: Version, Kept: []string{"memcacheds.cache.example.com"},
+		Catalogs: []kube.Ref{catalog}, Namespaces: []string{"operators: it also contains Memcached operators/mine"},
+	}
 	if d := cmp.Diff(want, done); err != nil || d != "" {
 		t.Fatalf("Uninstall() (-want +got), %v:\n%s", err, d)
 	}
