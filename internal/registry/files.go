@@ -3,10 +3,8 @@ package registry
 import (
 	"archive/tar"
 	"errors"
-	"fmt"
 	"io"
 	"path"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -53,7 +51,8 @@ func Pick(index v1.ImageIndex) (v1.Image, error) {
 
 // Walk calls put with the regular files of an archive that are roots or below one,
 // all of them without roots, by their clean paths, such as a/b. A path that leads out
-// of the archive is below no root, and an error without roots.
+// of the archive counts from its root, as everywhere in a container. Not every path is one
+// of a file on Windows.
 func Walk(archive io.Reader, roots []string, limit int64, put func(file string, content io.Reader) error) error {
 	files := tar.NewReader(archive)
 	for {
@@ -64,12 +63,9 @@ func Walk(archive io.Reader, roots []string, limit int64, put func(file string, 
 		if err != nil {
 			return err
 		}
-		file := strings.TrimPrefix(path.Clean(header.Name), "/")
-		if header.Typeflag != tar.TypeReg || file == "" || file == "." || !below(file, roots) {
+		file := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
+		if header.Typeflag != tar.TypeReg || file == "" || !below(file, roots) {
 			continue
-		}
-		if !filepath.IsLocal(filepath.FromSlash(file)) { // on Windows also with backslashes
-			return fmt.Errorf("the path %q leads out of it", header.Name)
 		}
 		if limit -= header.Size; limit < 0 {
 			return errors.New("there is more in it than in any bundle or catalog")

@@ -109,7 +109,7 @@ func extractTar(files io.Reader, dirs map[string]string) error {
 // targetOf is where a file of an image goes; "" for nowhere.
 func targetOf(file string, dirs map[string]string) string {
 	for from, to := range dirs {
-		if rest, ok := strings.CutPrefix("/"+file, path.Clean("/"+from)+"/"); ok {
+		if rest, ok := strings.CutPrefix("/"+file, path.Clean("/"+from)+"/"); ok && filepath.IsLocal(filepath.FromSlash(rest)) { // on Windows not with a backslash
 			return filepath.Join(to, filepath.FromSlash(rest))
 		}
 	}

@@ -276,7 +276,7 @@ func TestExtractTakesFilesOnly(t *testing.T) {
 			names = append(names, filepath.Base(file))
 		}
 	}
-	if d := cmp.Diff([]string{"a.json", "b.json"}, names); d != "" {
+	if d := cmp.Diff([]string{"a.json", "b.json", "c.json"}, names); d != "" {
 		t.Errorf("unpacked (-want +got):\n%s", d)
 	}
 }
