@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -22,11 +23,12 @@ type OpenOptions struct {
 	registry.Access
 	Image   string
 	Offline bool // ask no registry
-	// RegistryFirst takes the image of a tag with a registry from there: the one in
-	// the store may be older. That is taken, with a warning, where there is no other.
-	RegistryFirst bool
-	Progress      func(string)
-	Warn          func(string)
+	// RegistryFirst takes the image of a tag with a registry from there, and warns
+	// where the one in the store is another. That is taken, with a warning, if there is
+	// no such image or no answer, unless RegistryOnly.
+	RegistryFirst, RegistryOnly bool
+	Progress                    func(string)
+	Warn                        func(string)
 	// Roots are the paths in the image to read, for its labels: a file, or a
 	// directory with all that is below it. Nil is everything.
 	Roots func(labels map[string]string) []string
@@ -51,37 +53,35 @@ func Open(ctx context.Context, h host.Host, o OpenOptions) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	var remoteErr error
-	if parts := split(o.Image); o.RegistryFirst && !o.Offline && parts.registry != "" && parts.digest == "" {
-		c, err := pull(ctx, ref, &o)
-		if err == nil || ctx.Err() != nil {
-			return c, err
-		}
-		remoteErr = err
-	}
 	c, err := openLocal(ctx, h, ref, &o)
+	// A name of one word is that of an image of this machine.
+	first := o.RegistryFirst && !o.Offline && split(o.Image).digest == "" && strings.Contains(o.Image, "/")
 	switch {
-	case c != nil && remoteErr != nil:
-		orNothing(o.Warn)(fmt.Sprintf("using the image %s of this machine: %v", o.Image, remoteErr))
-		return c, nil
-	case c != nil || err != nil:
+	case !first && (c != nil || err != nil):
 		return c, err
 	case o.Offline:
 		return nil, clierr.Failedf("leave --offline out, or build the image here", "%s is not on this machine", o.Image)
-	case remoteErr != nil:
-		return nil, remoteErr
 	}
-	return pull(ctx, ref, &o)
+	found, absent, err := pull(ctx, ref, &o)
+	switch {
+	case absent && !o.RegistryOnly && c != nil:
+		orNothing(o.Warn)(fmt.Sprintf("using the image %s of this machine: %v", o.Image, err))
+		return c, nil
+	case err == nil && c != nil && c.Digest != found.Digest:
+		orNothing(o.Warn)(fmt.Sprintf("using the image %[1]s of the registry, and not the other one on this machine: to use that, push it first with 'mysdk image push %[1]s'", o.Image))
+	}
+	return found, err
 }
 
-// pull reads the files of an image in its registry.
-func pull(ctx context.Context, ref name.Reference, o *OpenOptions) (c *Contents, err error) {
+// pull reads the files of an image in its registry. absent is an error that says that
+// there is no such image, or no answer.
+func pull(ctx context.Context, ref name.Reference, o *OpenOptions) (c *Contents, absent bool, err error) {
 	orNothing(o.Progress)("pulling " + ref.String())
 	found, err := remoteContent(ctx, ref, o.Access)
 	if err == nil {
 		c, err = found.contents(o.Roots)
 	}
-	return c, explain(ctx, err, "pull "+o.Image, ref.Context())
+	return c, ctx.Err() == nil && isAbsent(err), explain(ctx, err, "pull "+o.Image, ref.Context())
 }
 
 // remoteContent asks a registry for an image.

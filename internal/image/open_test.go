@@ -4,11 +4,15 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,15 +64,30 @@ func TestOpen(t *testing.T) {
 	}
 	want.Project = ""
 	check(OpenOptions{Image: at, RegistryFirst: true, Warn: warn})
+	if len(warned) != 1 || !strings.Contains(warned[0], "of the registry, and not the other one on this machine") {
+		t.Errorf("warnings %q", warned)
+	}
+	warned = nil
 	if _, err := Open(t.Context(), w.Host, OpenOptions{Image: at + "@" + local.Digest, RegistryFirst: true, Warn: warn}); err != nil || len(warned) > 0 {
 		t.Errorf("%v, and warnings %q", err, warned)
 	}
 	other := "127.0.0.1:1/team/a:b"
-	if _, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: other, Files: someFiles()}); err != nil {
-		t.Fatal(err)
+	for image, wanted := range map[string]string{other: "127.0.0.1:1 cannot be reached", strings.TrimSuffix(at, "v1") + "v2": "has no such image"} {
+		if _, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: image, Files: someFiles()}); err != nil {
+			t.Fatal(err)
+		}
+		warned = nil
+		if _, err := Open(t.Context(), w.Host, OpenOptions{Image: image, RegistryFirst: true, Warn: warn}); err != nil || len(warned) != 1 || !strings.Contains(warned[0], wanted) {
+			t.Errorf("%v, and warnings %q", err, warned)
+		}
 	}
-	if _, err := Open(t.Context(), w.Host, OpenOptions{Image: other, RegistryFirst: true, Warn: warn}); err != nil || len(warned) != 1 || !strings.Contains(warned[0], "127.0.0.1:1 cannot be reached") {
-		t.Errorf("%v, and warnings %q", err, warned)
+	for image, wanted := range map[string]string{other: "127.0.0.1:1 cannot be reached", serveAnswer(t, http.StatusNotImplemented) + "/team/a:b": "501", serveAnswer(t, http.StatusUnauthorized) + "/team/a:b": "does not permit it"} {
+		if _, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: image, Files: someFiles()}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), w.Host, OpenOptions{Image: image, RegistryFirst: true, RegistryOnly: image == other}); err == nil || !strings.Contains(err.Error(), wanted) {
+			t.Errorf("%s: error %v, want %q", image, err, wanted)
+		}
 	}
 	w = hosttest.New(t) // where it is not in the store
 	check(OpenOptions{Image: at + "@" + digest})
@@ -91,6 +110,31 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenOfDockerHub: a name without a registry is asked for there, unless it is one word.
+func TestOpenOfDockerHub(t *testing.T) {
+	w := hosttest.New(t)
+	ended, end := context.WithCancel(t.Context())
+	end() // so that nobody is asked in fact
+	for image, asked := range map[string]bool{"you/bundle:v1": true, "bundle:v1": false} {
+		if _, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: image, Files: someFiles()}); err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		_, _ = Open(ended, w.Host, OpenOptions{Image: image, RegistryFirst: true, Progress: func(text string) { said = append(said, text) }})
+		if slices.Contains(said, "pulling "+image) != asked {
+			t.Errorf("%s: said %q", image, said)
+		}
+	}
+}
+
+// serveAnswer is a registry that answers everything with a status.
+func serveAnswer(t *testing.T, status int) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
 // TestOpenArchive reads what every tool makes of the same image.
 func TestOpenArchive(t *testing.T) {
 	w, digest := bundled(t, "bundle:v1")
@@ -108,9 +152,10 @@ func TestOpenArchive(t *testing.T) {
 		write(t, filepath.Join(plain, filepath.FromSlash(name)), string(data))
 	}
 	tarDir(t, filepath.Join(w.Dir, "plain.tar"), plain, "")
+	tarDir(t, filepath.Join(w.Dir, "out.tar"), plain, "../")
 	tarDir(t, filepath.Join(w.Dir, "deep.tar"), plain, "./a/bundle/")
 	squeeze(t, filepath.Join(w.Dir, "deep.tar"))
-	for file, wantDigest := range map[string]bool{"docker.tar": false, "oci.tar": true, "plain.tar": false, "deep.tar.gz": false} {
+	for file, wantDigest := range map[string]bool{"docker.tar": false, "oci.tar": true, "plain.tar": false, "out.tar": false, "deep.tar.gz": false} {
 		c, err := OpenArchive(w.Host, file, nil, "manifests", "metadata/annotations.yaml")
 		if err != nil {
 			t.Fatal(err)

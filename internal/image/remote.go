@@ -48,6 +48,14 @@ func explain(ctx context.Context, err error, doing string, repo name.Repository)
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
+// isAbsent reports whether an error says that a registry has no such image, or cannot
+// be reached.
+func isAbsent(err error) bool {
+	var answer *transport.Error
+	var dial *net.OpError
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound || errors.As(err, &dial) && dial.Op == "dial"
+}
+
 // explainAnswer is explain for what a registry has answered.
 func explainAnswer(answer *transport.Error, doing string, repo name.Repository) error {
 	host := repo.RegistryStr()

@@ -179,7 +179,7 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 	switch {
 	case absent(o.fromIndex, err):
 		named := image.IsExplicit(o.fromIndex) // else it is meant to be a directory, or an image of this machine
-		c, err := FetchCatalog(ctx, f, image.OpenOptions{Image: o.fromIndex, Access: registry.Access{UseHTTP: o.useHTTP}, Offline: !named, RegistryFirst: true})
+		c, err := FetchCatalog(ctx, f, image.OpenOptions{Image: o.fromIndex, Access: registry.Access{UseHTTP: o.useHTTP}, Offline: !named, RegistryFirst: true, RegistryOnly: o.push})
 		if err != nil && !named {
 			return nil, clierr.Usagef(fmt.Sprintf("name a directory or a file; an image in a registry needs its tag, as in %s:v0.0.1", o.fromIndex), "there is no catalog %s", o.fromIndex)
 		}
