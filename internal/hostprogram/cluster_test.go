@@ -59,7 +59,7 @@ func (p Programs) testTwoProjects(t *testing.T) {
 	deployments := func(names ...string) []Deployment {
 		var all []Deployment
 		for _, n := range names {
-			all = append(all, Deployment{n, []Container{{"manager", "controller:latest"}, {"proxy", "proxy:1"}}})
+			all = append(all, Deployment{n, []Container{{"manager", "controller:latest"}, {"proxy", "proxy:1"}}, nil})
 		}
 		return all
 	}
@@ -172,10 +172,14 @@ func (p Programs) testMissing(t *testing.T) {
 	const img = "r.example.com/shop:v0.0.1"
 	register := func(containers ...Container) {
 		t.Helper()
-		first := Deployment{"first", []Container{{"manager", "first:1"}, {"helper", img}}}
-		if _, err := p.Register(t.Context(), "shop", []Deployment{first, {"shop-manager", containers}}); err != nil {
+		first := Deployment{"first", []Container{{"manager", "first:1"}, {"helper", img}}, nil}
+		if _, err := p.Register(t.Context(), "shop", []Deployment{first, {"shop-manager", containers, []Container{{"init", "init:1"}}}}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// A program for an init container does not make up for the operator's.
+	if _, err := image.BuildFiles(t.Context(), p.Host, image.FilesOptions{Image: "init:1", Files: image.Files{"manager": []byte("x")}}); err != nil {
+		t.Fatal(err)
 	}
 	problems := func() []string {
 		t.Helper()
@@ -192,12 +196,12 @@ func (p Programs) testMissing(t *testing.T) {
 		return all
 	}
 	for name, containers := range map[string][]Container{
-		"alone": {{"operator", img}}, "manager": {{"proxy", "proxy:1"}, {"manager", img}}, "first": {{"operator", img}, {"proxy", "proxy:1"}, {"init", "init:1"}},
+		"alone": {{"operator", img}}, "manager": {{"proxy", "proxy:1"}, {"manager", img}}, "first": {{"operator", img}, {"proxy", "proxy:1"}},
 	} {
 		p.forgetAll(t)
 		register(containers...)
 		got := problems()
-		if len(got) != 2 || !strings.HasPrefix(got[1], "shop/Deployment/shop-manager: ") || !strings.Contains(got[1], "mysdk image build --image "+img) {
+		if len(got) != 2 || !strings.HasPrefix(got[1], "shop/Deployment/shop-manager: ") || !strings.Contains(got[1], "mysdk image build --image ") || !strings.Contains(got[1], img) {
 			t.Errorf("%s: problems %q", name, got)
 		}
 	}
@@ -217,6 +221,11 @@ func (p Programs) testMissing(t *testing.T) {
 	register(Container{"proxy", "proxy:1"}, Container{"operator", img})
 	if got := problems(); len(got) != 1 || strings.Contains(got[0], "proxy:1") {
 		t.Errorf("problems with a sidecar %q", got)
+	}
+	// Nor is a Deployment waited for beside that of the operator.
+	register(Container{"redis", "redis:7"})
+	if got := problems(); len(got) != 1 || strings.Contains(got[0], "redis:7") {
+		t.Errorf("problems with another Deployment %q", got)
 	}
 }
 

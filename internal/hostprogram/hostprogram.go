@@ -89,10 +89,11 @@ func programFile() string {
 	return binaryName
 }
 
-// Deployment is one of an operator, with what its pods run, init containers last.
+// Deployment is one of an operator, with what its pods run.
 type Deployment struct {
 	Name       string
 	Containers []Container
+	Init       []Container // init containers
 }
 
 // Container is one container of a Deployment's pods.
@@ -122,31 +123,31 @@ func (p Programs) Register(ctx context.Context, namespace string, deployments []
 // tellAll tells the cluster of the programs of an operator's containers. What
 // it may have been told is returned with an error too.
 func (p Programs) tellAll(ctx context.Context, namespace string, deployments []Deployment) ([]state.Program, error) {
-	var told []state.Program
-	found := map[string]state.Program{}
-	for _, d := range deployments {
-		var programs []state.Program // any other container is simulated
-		var op Container             // the one named manager, or the first
-		for _, c := range d.Containers {
-			if op.Image == "" || c.Name == binaryName {
-				op = c
-			}
+	found := map[string]state.Program{}                   // by image
+	programs := make([][]state.Program, len(deployments)) // any other container is simulated
+	anywhere := false
+	for i, d := range deployments {
+		for j, c := range slices.Concat(d.Containers, d.Init) {
 			prog, ok := found[c.Image]
 			if !ok {
 				var err error
 				if prog, err = p.find(ctx, c.Image); err != nil {
-					return told, err
+					return nil, err
 				}
 				found[c.Image] = prog
 			}
 			if prog.Image != "" {
-				programs = append(programs, prog)
+				programs[i] = append(programs[i], prog)
+				anywhere = anywhere || j < len(d.Containers)
 			}
 		}
-		if op.Image != "" && found[op.Image].Image == "" && (op.Name == binaryName || len(programs) == 0) {
-			programs = append(programs, state.Program{Image: op.Image, Problem: p.problem(op.Image)})
+	}
+	var told []state.Program
+	for i, d := range deployments {
+		if images := d.missing(found, anywhere); len(images) > 0 {
+			programs[i] = append(programs[i], state.Program{Image: images[0], Problem: p.problem(images)})
 		}
-		for _, prog := range programs {
+		for _, prog := range programs[i] {
 			now, err := p.tell(ctx, prog, state.WorkloadName(namespace, "Deployment", d.Name))
 			told = append(told, now...)
 			if err != nil {
@@ -155,6 +156,22 @@ func (p Programs) tellAll(ctx context.Context, namespace string, deployments []D
 		}
 	}
 	return told, nil
+}
+
+// missing are the images of which one has the operator's program, which was not built:
+// that of the container named manager; without that name, those of all containers,
+// unless a program was built for another Deployment.
+func (d Deployment) missing(found map[string]state.Program, anywhere bool) (images []string) {
+	own := d.Containers
+	if i := slices.IndexFunc(own, func(c Container) bool { return c.Name == binaryName }); i >= 0 {
+		own, anywhere = own[i:i+1], found[own[i].Image].Image != ""
+	}
+	for _, c := range own {
+		if !anywhere && c.Image != "" {
+			images = append(images, c.Image)
+		}
+	}
+	return images
 }
 
 // tell tells the cluster of a program for the pods of a workload, and for all
@@ -215,8 +232,8 @@ func (p Programs) restore(ctx context.Context, before, told []state.Program) err
 }
 
 // Forget makes the cluster forget what it was told for the Deployments of an
-// operator that is gone, whose images go by what this machine has built again. What
-// another project has said of an image of the same name stays.
+// operator that is gone. Other pods of its images run what this machine has built
+// again. What another project has said of an image of the same name stays.
 func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
 	control, list, err := p.registered(ctx)
 	if err != nil {
@@ -274,8 +291,12 @@ func runnable(c *image.Contents) bool {
 }
 
 // problem says why there is no program, and what to do about it.
-func (p Programs) problem(img string) string {
-	why := fmt.Sprintf("this cluster runs operators that were built on this machine, and it has no image %s: build it with 'mysdk image build --image %s'", img, img)
+func (p Programs) problem(images []string) string {
+	which, img, then := "it", images[0], ""
+	if len(images) > 1 {
+		which, img, then = "the operator's", "IMAGE", " and install the operator again"
+	}
+	why := fmt.Sprintf("this cluster runs operators that were built on this machine, and it has no image %s: build %s with 'mysdk image build --image %s'%s", strings.Join(images, " or "), which, img, then)
 	if p.Project != nil {
 		why += fmt.Sprintf("; the project here has the image %s", p.Project.Image)
 	}

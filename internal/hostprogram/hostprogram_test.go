@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/image"
@@ -155,10 +156,33 @@ func TestProjectCommands(t *testing.T) {
 // TestProblem says what to type, and what the project here has.
 func TestProblem(t *testing.T) {
 	p := Programs{Project: &Project{Image: "controller:latest"}}
-	got := p.problem("shop:v9")
-	for _, want := range []string{"'mysdk image build --image shop:v9'", "the project here has the image controller:latest"} {
+	got := p.problem([]string{"shop:v9"}) + p.problem([]string{"proxy:1", "shop:v9"})
+	for _, want := range []string{"no image shop:v9: build it with 'mysdk image build --image shop:v9'; the project here has the image controller:latest", "no image proxy:1 or shop:v9: build the operator's with 'mysdk image build --image IMAGE' and install the operator again"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+}
+
+// TestMissing is the operator's image where it was not built, or those of which one is it.
+func TestMissing(t *testing.T) {
+	proxy, shop, manager := Container{"kube-rbac-proxy", "proxy:1"}, Container{"operator", "shop:1"}, Container{"manager", "shop:1"}
+	for name, tc := range map[string]struct {
+		containers []Container
+		built      string
+		anywhere   bool
+		want       []string
+	}{
+		"any of them":               {[]Container{proxy, shop}, "", false, []string{"proxy:1", "shop:1"}},
+		"one of another Deployment": {[]Container{proxy, shop}, "", true, nil},
+		"the manager":               {[]Container{proxy, manager}, "", true, []string{"shop:1"}},
+		"a built manager":           {[]Container{proxy, manager}, "shop:1", true, nil},
+		"a manager beside a helper": {[]Container{proxy, manager}, "proxy:1", true, []string{"shop:1"}},
+		"no name of an image":       {[]Container{{"operator", ""}}, "", false, nil},
+	} {
+		got := Deployment{Containers: tc.containers}.missing(map[string]state.Program{tc.built: {Image: tc.built}}, tc.anywhere)
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (cl *cleaner) cleaned() Cleaned {
 			continue // without a name there is no CSV to be here
 		}
 		for _, w := range read.deployments {
-			for _, c := range w.Containers {
+			for _, c := range slices.Concat(w.Containers, w.Init) {
 				out.Images = append(out.Images, hostprogram.ServedImage{Image: c.Image, Workload: state.WorkloadName(cl.Namespace, "Deployment", w.Name)})
 			}
 		}

@@ -103,9 +103,9 @@ func refused(u *unstructured.Unstructured) error {
 func readWorkload(m map[string]any) workload {
 	d := &unstructured.Unstructured{Object: m}
 	w := workload{hostprogram.Deployment{Name: field(m, "name")}, text(d, "spec", "template", "spec", "serviceAccountName")}
-	for _, list := range []string{"containers", "initContainers"} {
-		for _, c := range entries(d, "spec", "template", "spec", list) {
-			w.Containers = append(w.Containers, hostprogram.Container{Name: field(c, "name"), Image: field(c, "image")})
+	for key, list := range map[string]*[]hostprogram.Container{"containers": &w.Containers, "initContainers": &w.Init} {
+		for _, c := range entries(d, "spec", "template", "spec", key) {
+			*list = append(*list, hostprogram.Container{Name: field(c, "name"), Image: field(c, "image")})
 		}
 	}
 	return w

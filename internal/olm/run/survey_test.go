@@ -144,8 +144,8 @@ func TestReadCSV(t *testing.T) {
 	}
 	pod := map[string]any{"initContainers": []any{map[string]any{"name": "init"}}, "containers": []any{map[string]any{"name": "operator"}}}
 	w := readWorkload(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": pod}}})
-	if len(w.Containers) != 2 || w.Containers[0].Name != "operator" {
-		t.Errorf("the operator is not the first of %v", w.Containers)
+	if len(w.Containers) != 1 || w.Containers[0].Name != "operator" || len(w.Init) != 1 || w.Init[0].Name != "init" {
+		t.Errorf("containers %v, init containers %v", w.Containers, w.Init)
 	}
 }
 
