@@ -72,23 +72,18 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 	if err := cl.tellShared(ctx); err != nil {
 		return Cleaned{}, err
 	}
-	// Objects of the CRDs while the operator still runs: their finalizers need
-	// it.
-	if err := cl.deleteCRDs(ctx, opts); err != nil {
-		return Cleaned{}, err
-	}
-	if _, err := c.Delete(ctx, cl.csvs, opts); err != nil {
-		return Cleaned{}, err
-	}
-	if err := cl.deleteGroup(ctx, opts); err != nil {
-		return Cleaned{}, err
-	}
-	if err := cl.awaitGone(ctx, opts); err != nil {
-		return Cleaned{}, err
-	}
-	// The last thing, by which a cleanup that was interrupted is found again.
-	if err := cl.deleteCatalog(ctx, opts); err != nil {
-		return Cleaned{}, err
+	for _, step := range []func(context.Context, kube.DeleteOptions) error{
+		cl.deleteCRDs, // and their objects, while the operator still runs: their finalizers need it
+		func(ctx context.Context, opts kube.DeleteOptions) error {
+			_, err := c.Delete(ctx, cl.csvs, opts)
+			return err
+		},
+		cl.deleteGroup, cl.awaitGone,
+		cl.deleteCatalog, // the last thing, by which a cleanup that was interrupted is found again
+	} {
+		if err := step(ctx, opts); err != nil {
+			return Cleaned{}, err
+		}
 	}
 	if !o.CRDs && len(cl.crds) > 0 {
 		cl.Say("Kept with their objects: %s (--delete-crds deletes them, too)", strings.Join(cl.crds, ", "))
@@ -297,6 +292,18 @@ func (cl *cleaner) findUnshared(ctx context.Context) error {
 		}
 		for _, crd := range olm.OwnedCRDs(u) {
 			shared[crd] = kube.RefOf(u).String()
+		}
+	}
+	if len(cl.csvs) == 0 { // a cleanup was interrupted after them
+		left, err := cl.reader.List(ctx, gvk("apiextensions.k8s.io/v1", "CustomResourceDefinition"), kube.ListOptions{Selector: cl.componentLabel()})
+		if err != nil {
+			return err
+		}
+		for _, u := range left {
+			cl.crds = append(cl.crds, u.GetName())
+		}
+		if len(left) == 0 {
+			cl.Say("No CRDs are deleted: no ClusterServiceVersion of %s says which ones it owns", cl.pkg)
 		}
 	}
 	for _, name := range cl.crds {

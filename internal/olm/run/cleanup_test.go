@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,23 @@ func TestCleanupFinds(t *testing.T) {
 				t.Errorf("CRDs %v", cl.crds)
 			}
 		})
+	}
+}
+
+// TestCleanupAgain: which CRDs go is known by OLM's label once the CSVs are gone, and
+// said not to be known without that.
+func TestCleanupAgain(t *testing.T) {
+	const crd = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: carts.shop.example.com, labels: {%s: ''}}\n"
+	for label, want := range map[string]int{"operators.coreos.com/shop.ns": 1, "operators.coreos.com/other.ns": 0} {
+		cl := cleaning(t, strings.Replace(sourceYAML, "namespace: ns}", "namespace: ns, labels: {mysdk.dev/run: shop}}", 1)+fmt.Sprintf(crd, label))
+		var said []string
+		cl.CRDs, cl.Say = true, func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+		if err := cl.find(t.Context()); err != nil || len(cl.unshared) != want {
+			t.Errorf("%s: %d CRDs go, %v", label, len(cl.unshared), err)
+		}
+		if told := len(said) == 1 && strings.HasPrefix(said[0], "No CRDs are deleted: "); told != (want == 0) {
+			t.Errorf("%s: said %q", label, said)
+		}
 	}
 }
 

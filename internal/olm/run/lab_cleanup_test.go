@@ -159,8 +159,9 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 			if _, err := Cleanup(ctx, l.client, l.name, o); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			if _, err := l.cleanup(nil); err != nil {
-				t.Fatal(err)
+			crds := kind == "OperatorGroup" // later OLM's label is gone
+			if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = crds }); err != nil || crds != (l.crd() == nil) {
+				t.Fatalf("the CRD is there: %v, %v", l.crd() != nil, err)
 			}
 			operator, err := l.client.Read(t.Context(), kube.Named(olmV1, "Operator", "", l.name+"."+l.name))
 			if err != nil || operator != nil || l.read("v1", "ConfigMap", l.name+"-catalog-0") != nil || l.read(olmV1alpha1, "CatalogSource", l.name+"-catalog") != nil {
@@ -173,6 +174,7 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 		if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
 			t.Fatal(err)
 		}
+		l.applyCart()
 		if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs, o.OperatorGroups = true, true }); err != nil {
 			t.Fatal(err)
 		}
