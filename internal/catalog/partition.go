@@ -30,7 +30,7 @@ func (c *Catalog) Partition(size int) ([][]byte, error) {
 		case err != nil:
 			return err
 		case len(one) > size:
-			return fmt.Errorf("cut the catalog: %s is %d bytes, and %d fit into a ConfigMap", nameOf(o), len(one), size)
+			return fmt.Errorf("cut the catalog: %s is %d bytes, and %d fit into a ConfigMap", nameOf(o), len(one), PieceSize)
 		case len(piece)+len(one) > size:
 			pieces, piece = append(pieces, piece), nil
 		}

@@ -69,6 +69,7 @@ func TestPieces(t *testing.T) {
 		}
 		return json.RawMessage(strconv.Quote(base64.StdEncoding.EncodeToString(data)))
 	}
+	long := json.RawMessage(strconv.Quote(strings.Repeat("type: string, ", 200_000)))
 	schema := json.RawMessage(strconv.Quote(strings.Repeat("type: string, ", 100_000)))
 	for name, tc := range map[string]struct {
 		values []json.RawMessage
@@ -78,7 +79,9 @@ func TestPieces(t *testing.T) {
 		"CRDs":         {[]json.RawMessage{schema, schema}, 1, ""},
 		"icons":        {[]json.RawMessage{icon(600_000), icon(600_000), icon(600_000), icon(600_000)}, 4, ""},
 		"both":         {[]json.RawMessage{schema, icon(600_000), icon(600_000)}, 2, ""},
-		"a large icon": {[]json.RawMessage{icon(1_600_000)}, 0, "cut the catalog: the bundle 0 is"},
+		"a large icon": {[]json.RawMessage{icon(1_600_000)}, 0, "and 921600 fit into a ConfigMap"},
+		"close":        {[]json.RawMessage{icon(1_000_000)}, 1, ""},
+		"large CRDs":   {[]json.RawMessage{long, icon(600_000), icon(600_000), icon(600_000), icon(600_000), icon(600_000)}, 5, ""},
 	} {
 		c := &catalog.Catalog{}
 		for i, v := range tc.values {
@@ -89,7 +92,7 @@ func TestPieces(t *testing.T) {
 			t.Errorf("%s: %d pieces, %v", name, len(list), err)
 		}
 		for _, p := range list {
-			if len(p.data) > catalog.PieceSize {
+			if len(p.data) > 1<<20 {
 				t.Errorf("%s: %s has %d bytes", name, p.file, len(p.data))
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/example/mysdk/internal/catalog"
 	"github.com/example/mysdk/internal/clierr"
@@ -30,25 +29,30 @@ func pieces(c *catalog.Catalog, compress bool) ([]piece, error) {
 	if compress {
 		size, hint = size*compression, "shorten the CRDs, as with the option crd:maxDescLen=0 of controller-gen, or make the icon smaller"
 	}
-	for ; ; size = max(size*3/4, catalog.PieceSize) {
-		parts, err := c.Partition(size)
-		if err != nil {
-			return nil, clierr.WithHint(err, hint)
-		}
-		var list []piece
-		for i, p := range parts {
-			one := piece{file: fmt.Sprintf("catalog-%d.json", i), data: string(p)}
-			if len(p) > catalog.PieceSize {
-				if one, err = one.compressed(); err != nil {
-					return nil, fmt.Errorf("compress the catalog: %w", err)
-				}
+	parts, err := c.Partition(size)
+	var list []piece
+	for err == nil && len(parts) > 0 {
+		data := parts[0]
+		one := piece{file: fmt.Sprintf("catalog-%d.json", len(list)), data: string(data)}
+		if len(data) > catalog.PieceSize {
+			if one, err = one.compressed(); err != nil {
+				return nil, fmt.Errorf("compress the catalog: %w", err)
 			}
-			list = append(list, one)
 		}
-		if !slices.ContainsFunc(list, func(p piece) bool { return len(p.data) > catalog.PieceSize }) {
-			return list, nil
+		if len(one.data) <= 1<<20 { // all that a ConfigMap takes
+			list, parts = append(list, one), parts[1:]
+			continue
 		}
+		if c, err = catalog.Parse(data, one.file); err != nil {
+			return nil, err
+		}
+		smaller, uneven := c.Partition(len(data) * 3 / 4)
+		if uneven != nil { // most of it is one object
+			smaller, err = c.Partition(len(data) - 1)
+		}
+		parts = append(smaller, parts[1:]...)
 	}
+	return list, clierr.WithHint(err, hint)
 }
 
 // compressed is the piece with its data in gzip.
