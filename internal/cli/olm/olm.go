@@ -73,12 +73,14 @@ func newStatus(f *cli.Factory) *cobra.Command {
 		Use: "status", Short: "Show the status of OLM's components",
 		Long: `Show the status of OLM's components.
 
-The exit code is 4 if OLM is not installed, or if any component does not work.`,
+The exit code is 4 if OLM is not installed, if it has another version than
+--version or another namespace than --olm-namespace, or if any component does
+not work.`,
 		Example: "  mysdk olm status\n  mysdk olm status -o json",
 		RunE:    func(c *cobra.Command, _ []string) error { return runStatus(c.Context(), f, o) },
 	}
 	o.bindOLM(c.Flags())
-	o.namespace = "" // unless it is given, any will do
+	o.namespace, c.Flags().Lookup("olm-namespace").DefValue = "", "" // unless it is given, any will do
 	// The version is found out; the flag is there for scripts.
 	c.Flags().StringVar(&o.source.Version, "version", "", "version of OLM that is expected")
 	cli.OutputFlag(c, &o.output)
