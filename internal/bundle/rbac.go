@@ -68,9 +68,7 @@ func (g *grants) bind(b, role *unstructured.Unstructured, rules map[string][]any
 	var ours []string
 	subjects := objectsAt(b.Object, "subjects")
 	for _, s := range subjects {
-		asked, known := g.accounts[textAt(s, "name")]
-		ns := textAt(s, "namespace")
-		if textAt(s, "kind") == "ServiceAccount" && known && (asked || ns == "" || g.home[""] || g.home[ns]) {
+		if textAt(s, "kind") == "ServiceAccount" && g.owns(textAt(s, "name"), textAt(s, "namespace")) {
 			ours = append(ours, textAt(s, "name"))
 		}
 	}
@@ -100,6 +98,12 @@ func (g *grants) bind(b, role *unstructured.Unstructured, rules map[string][]any
 	return role
 }
 
+// owns reports whether a service account is one of the operator's.
+func (g *grants) owns(name, namespace string) bool {
+	asked, known := g.accounts[name]
+	return known && (asked || namespace == "" || g.home[""] || g.home[namespace])
+}
+
 // roleOf finds the role that a binding refers to; nil if it is not in the
 // input, as with the roles that every cluster has.
 func (c *collection) roleOf(b *unstructured.Unstructured) *unstructured.Unstructured {
@@ -123,8 +127,9 @@ func (c *collection) roleOf(b *unstructured.Unstructured) *unstructured.Unstruct
 func (g *grants) sortAccounts(c *collection) {
 	for _, sa := range c.accounts {
 		name := sa.GetName()
-		if len(g.permissions[name]) == 0 && len(g.cluster[name]) == 0 {
-			runs := slices.ContainsFunc(c.deployments, func(d *unstructured.Unstructured) bool { return account(d) == name })
+		ours := g.owns(name, sa.GetNamespace())
+		if !ours || len(g.permissions[name]) == 0 && len(g.cluster[name]) == 0 {
+			runs := ours && slices.ContainsFunc(c.deployments, func(d *unstructured.Unstructured) bool { return account(d) == name })
 			if !runs || name == defaultAccount {
 				g.files = append(g.files, sa)
 				continue

@@ -229,6 +229,8 @@ func TestRBAC(t *testing.T) {
 			cluster: "shop-controller-manager", permissions: "shop-controller-manager", note: "OLM grants its role in the namespaces that the operator watches, not in kube-system"},
 		"an account of that name in another namespace": {more: []string{extraRole, fmt.Sprintf(binding, "ClusterRoleBinding", "", "ClusterRole", "extra", "{kind: ServiceAccount, name: shop-controller-manager, namespace: monitoring}")},
 			cluster: "shop-controller-manager", permissions: "shop-controller-manager", files: "extra_rbac.authorization.k8s.io_v1_clusterrole.yaml manifests/extra_rbac.authorization.k8s.io_v1_clusterrolebinding"},
+		"that account itself": {more: []string{"{apiVersion: v1, kind: ServiceAccount, metadata: {name: shop-controller-manager, namespace: monitoring}}"},
+			cluster: "shop-controller-manager", permissions: "shop-controller-manager", files: "shop-controller-manager_v1_serviceaccount"},
 		"a Deployment's account without rights": {more: []string{
 			"{apiVersion: v1, kind: ServiceAccount, metadata: {name: idle}}",
 			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: idle}, spec: {template: {spec: {serviceAccountName: idle, containers: [{name: a, image: b}]}}}}",
