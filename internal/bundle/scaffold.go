@@ -28,8 +28,8 @@ type Scaffold struct {
 	Package    string
 	Namespaced bool   // for a new base: the operator is for one or some namespaces
 	From, To   string // directories of the kustomization, usually the same
-	// Lists are the names that a kustomization may have, that of a new one first.
-	Lists []string
+	// KustomizationNames are those that its file may have, that of a new one first.
+	KustomizationNames []string
 	// Read reads a file of the project; fs.ErrNotExist for none.
 	Read func(name string) ([]byte, error)
 }
@@ -244,13 +244,13 @@ func onlyMapping(data []byte) *yaml.Node {
 // list returns the kustomization of a directory; nil, and the name for one, where
 // there is none.
 func (s Scaffold) list(dir string) (file string, data []byte, err error) {
-	for _, name := range s.Lists {
+	for _, name := range s.KustomizationNames {
 		file = path.Join(dir, name)
 		if data, err = s.read(file); data != nil || err != nil {
 			return file, data, err
 		}
 	}
-	return path.Join(dir, s.Lists[0]), nil, nil
+	return path.Join(dir, s.KustomizationNames[0]), nil, nil
 }
 
 // kustomization returns the file that lists the base among its resources, and

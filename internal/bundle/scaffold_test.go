@@ -43,7 +43,7 @@ func TestWithResource(t *testing.T) {
 
 // project is a Scaffold on files in memory.
 func project(files map[string]string) Scaffold {
-	return Scaffold{Package: "shop", From: ManifestsConfigDir, To: ManifestsConfigDir, Lists: []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, Read: func(name string) ([]byte, error) {
+	return Scaffold{Package: "shop", From: ManifestsConfigDir, To: ManifestsConfigDir, KustomizationNames: []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, Read: func(name string) ([]byte, error) {
 		if text, ok := files[name]; ok {
 			return []byte(text), nil
 		}

@@ -72,8 +72,6 @@ func TestSaveToDevice(t *testing.T) {
 	}
 }
 
-// TestSaveOfAnotherProject: all projects share the default name, so the image of
-// that name may be another's.
 // TestSaveToLink: a link stays one, and the file behind it is replaced.
 func TestSaveToLink(t *testing.T) {
 	w, _ := bundled(t, "bundle:v1")
@@ -94,6 +92,8 @@ func TestSaveToLink(t *testing.T) {
 	}
 }
 
+// TestSaveOfAnotherProject: all projects share the default name, so the image of
+// that name may be another's.
 func TestSaveOfAnotherProject(t *testing.T) {
 	w, _ := faked(t)
 	build(t, w, BuildOptions{Base: Scratch})

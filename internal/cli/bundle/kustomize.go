@@ -122,7 +122,7 @@ func baseOf(f *cli.Factory, p *project.Project, o *kustomizeManifestsOptions) (s
 	for _, w := range warnings {
 		f.Warn("%s", w)
 	}
-	s := bundle.Scaffold{Package: cmp.Or(o.packageName, p.Name), Namespaced: p.Namespaced, From: from, To: to, Lists: kustomize.FileNames(), Read: f.ReadFile}
+	s := bundle.Scaffold{Package: cmp.Or(o.packageName, p.Name), Namespaced: p.Namespaced, From: from, To: to, KustomizationNames: kustomize.FileNames(), Read: f.ReadFile}
 	set, m, err = s.Render(descriptions)
 	if err != nil {
 		return set, nil, err
