@@ -158,9 +158,6 @@ func (c CRDs) Add(name string, manifest []byte) error {
 		if object.Kind != "CustomResourceDefinition" || object.Spec.Version == "" && len(object.Spec.Versions) == 0 {
 			continue
 		}
-		if doc, err = yaml.YAMLToJSON(doc); err != nil { // as in a list
-			return err
-		}
 		if before, ok := c[object.Metadata.Name]; ok && !bytes.Equal(before, doc) {
 			return clierr.Failedf("name a directory that has each CRD once, such as config/crd/bases", "%s: the CRD %s is there more than once", name, object.Metadata.Name)
 		}
