@@ -12,12 +12,14 @@ const (
 	// CatalogLabel on a ConfigMap names the CatalogSource in the ConfigMap's
 	// namespace whose content it holds: each key of data is a piece of a file-based
 	// catalog, and each of binaryData too, compressed where it ends in CompressedEnd.
-	CatalogLabel  = "mysdk.dev/catalog"
+	CatalogLabel = "mysdk.dev/catalog"
+	// CompressedEnd is the end of such a key in binaryData.
 	CompressedEnd = ".gz"
 	// RegistryCAAnnotation on a CatalogSource names a Secret beside it that has
 	// the CA of the registries of its image and its bundles under RegistryCAKey.
 	RegistryCAAnnotation = "mysdk.dev/registry-ca"
-	RegistryCAKey        = "cert.pem" // as operator-sdk has it
+	// RegistryCAKey is that of operator-sdk.
+	RegistryCAKey = "cert.pem"
 	// RegistryTLSAnnotation says what else these registries are spoken to by:
 	// skip-verify, plain-http, or both with a comma between.
 	RegistryTLSAnnotation = "mysdk.dev/registry-tls"
