@@ -90,7 +90,7 @@ func archiveContents(data []byte, roots func(map[string]string) []string, marks 
 			return nil, err
 		}
 	}
-	files, err := readTar(bytes.NewReader(data), nil, limit)
+	files, err := registry.Files(bytes.NewReader(data), nil, limit)
 	if err != nil {
 		return nil, fmt.Errorf("it is no tar file: %w", err)
 	}
@@ -105,7 +105,7 @@ func archiveContents(data []byte, roots func(map[string]string) []string, marks 
 		return (&content{image: img}).contents(roots)
 	}
 	root, err := rootOf(files, marks)
-	return &Contents{Files: files.Sub(root)}, err
+	return &Contents{Files: Files(files).Sub(root)}, err
 }
 
 // rootOf is the directory, nearest to the top, with the first of the marks that

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,16 +152,6 @@ func (c *content) contents(roots func(map[string]string) []string) (*Contents, e
 		wanted = roots(out.Labels)
 	}
 	files := mutate.Extract(img)
-	out.Files, err = readTar(files, wanted, registry.FilesLimit)
+	out.Files, err = registry.Files(files, wanted, registry.FilesLimit)
 	return out, errors.Join(err, files.Close())
-}
-
-// readTar takes the files at or below the roots out of an archive.
-func readTar(archive io.Reader, roots []string, limit int64) (Files, error) {
-	files := Files{}
-	err := registry.Walk(archive, roots, limit, func(file string, content io.Reader) (err error) {
-		files[file], err = io.ReadAll(content)
-		return err
-	})
-	return files, err
 }

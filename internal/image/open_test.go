@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // bundled is a world with an image of someFiles, and its digest.
@@ -263,10 +263,10 @@ func squeeze(t *testing.T, file string) {
 
 // FuzzReadTar: what is read stays below the root, whatever the archive says.
 func FuzzReadTar(f *testing.F) {
-	for _, name := range []string{"a/b", "../../etc/passwd", "/abs", "./.", "a//b", "a/../../c"} {
+	for _, name := range []string{"a/b", "../../etc/passwd", "/abs", "./.", "a//b", "a/../../c", "a\xff"} {
 		var b bytes.Buffer
 		archive := tar.NewWriter(&b)
-		if err := archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 1}); err != nil {
+		if err := archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 1, Format: tar.FormatGNU}); err != nil {
 			f.Fatal(err)
 		}
 		if _, err := archive.Write([]byte("x")); err != nil {
@@ -278,7 +278,7 @@ func FuzzReadTar(f *testing.F) {
 		f.Add(b.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		files, err := readTar(bytes.NewReader(data), nil, 1<<20)
+		files, err := registry.Files(bytes.NewReader(data), nil, 1<<20)
 		if err != nil {
 			return
 		}
@@ -306,7 +306,7 @@ func TestReadLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := readTar(io.Reader(f), nil, 99); err == nil || !strings.Contains(err.Error(), "more in it") {
+	if _, err := registry.Files(f, nil, 99); err == nil || !strings.Contains(err.Error(), "more in it") {
 		t.Errorf("error %v", err)
 	}
 }

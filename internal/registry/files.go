@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"errors"
 	"io"
+	"io/fs"
 	"path"
 	"runtime"
 	"strings"
@@ -64,7 +65,7 @@ func Walk(archive io.Reader, roots []string, limit int64, put func(file string, 
 			return err
 		}
 		file := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
-		if header.Typeflag != tar.TypeReg || file == "" || !below(file, roots) {
+		if header.Typeflag != tar.TypeReg || !fs.ValidPath(file) || !below(file, roots) {
 			continue
 		}
 		if limit -= header.Size; limit < 0 {
@@ -74,6 +75,16 @@ func Walk(archive io.Reader, roots []string, limit int64, put func(file string, 
 			return err
 		}
 	}
+}
+
+// Files are those that Walk finds.
+func Files(archive io.Reader, roots []string, limit int64) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := Walk(archive, roots, limit, func(file string, content io.Reader) (err error) {
+		files[file], err = io.ReadAll(content)
+		return err
+	})
+	return files, err
 }
 
 // below reports whether the file is one of the roots or below one; no roots

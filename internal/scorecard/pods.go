@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -241,11 +240,7 @@ func (p *Pods) gather(ctx context.Context, t v1alpha3.TestConfiguration, pod *un
 	if err != nil {
 		return fmt.Errorf("fetch the files of %s from %s: %w", Name(t), mount, err)
 	}
-	files := map[string][]byte{}
-	err = registry.Walk(bytes.NewReader(out), nil, registry.FilesLimit, func(file string, content io.Reader) (err error) {
-		files[file], err = io.ReadAll(content)
-		return err
-	})
+	files, err := registry.Files(bytes.NewReader(out), nil, registry.FilesLimit)
 	if err != nil {
 		return fmt.Errorf("read the files of %s: %w", Name(t), err)
 	}
