@@ -151,18 +151,26 @@ func (c CRDs) Add(name string, manifest []byte) error {
 			return clierr.Failedf("correct the manifest, or name a directory without it", "read %s: %w", name, err)
 		}
 		for _, item := range object.Items {
-			if err := c.Add(name, item); err != nil {
+			text, err := yaml.JSONToYAML(item)
+			if err = errors.Join(err, c.Add(name, text)); err != nil {
 				return err
 			}
 		}
 		if object.Kind != "CustomResourceDefinition" || object.Spec.Version == "" && len(object.Spec.Versions) == 0 {
 			continue
 		}
-		if before, ok := c[object.Metadata.Name]; ok && !bytes.Equal(before, doc) {
+		if before, ok := c[object.Metadata.Name]; ok && !alike(before, doc) {
 			return clierr.Failedf("name a directory that has each CRD once, such as config/crd/bases", "%s: the CRD %s is there more than once", name, object.Metadata.Name)
 		}
 		c[object.Metadata.Name] = doc
 	}
+}
+
+// alike reports whether two manifests have the same content, however they are written.
+func alike(a, b []byte) bool {
+	x, errX := yaml.YAMLToJSON(a)
+	y, errY := yaml.YAMLToJSON(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // Read finds the CRDs in all manifests of a tree, such as a bundle's.

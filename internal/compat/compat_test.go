@@ -32,6 +32,7 @@ func TestRead(t *testing.T) {
 		"a patch":           {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  conversion: {strategy: Webhook}\n"}, []string{"a"}, ""},
 		"of v1beta1":        {map[string]string{"a.yaml": "kind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  version: v1\n"}, []string{"a"}, ""},
 		"a list":            {map[string]string{"a.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a"), "\n", "\n  ") + "\n- {kind: Role}\n- " + strings.ReplaceAll(manifest("b"), "\n", "\n  ")}, []string{"a", "b"}, ""},
+		"also in a list":    {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a"), "\n", "\n  ")}, []string{"a"}, ""},
 		"twice in a list":   {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a")+"  scope: Cluster", "\n", "\n  ")}, nil, "b.yaml: the CRD a is there more than once"},
 		"no YAML":           {map[string]string{"a.yaml": "kind: CustomResourceDefinition\n x: y"}, nil, "read a.yaml: "},
 	} {
