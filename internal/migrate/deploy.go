@@ -178,7 +178,12 @@ func (m *migration) deployment() error {
 	if !m.namespaced && slices.ContainsFunc(roles, func(o *object) bool { return o.Kind == "Role" }) {
 		// Markers with a namespace make a Role, which the scaffold binds in namespaced projects only.
 		const binding = "namespaced_role_binding.yaml"
-		text := strings.NewReplacer("kind: Cluster", "kind: ", "name: manager-rolebinding", "name: namespaced-manager-rolebinding").Replace(string(m.out["config/rbac/role_binding.yaml"].data))
+		text := string(m.out["config/rbac/role_binding.yaml"].data)
+		for _, change := range [][2]string{
+			{"kind: ClusterRoleBinding", "kind: RoleBinding"}, {"kind: ClusterRole\n", "kind: Role\n"}, {"name: manager-rolebinding", "name: namespaced-manager-rolebinding"},
+		} {
+			text = m.instead(text, change[0], change[1])
+		}
 		m.put("config/rbac/"+binding, []byte(text))
 		m.listIn("config/rbac/kustomization.yaml", binding)
 	}

@@ -112,7 +112,10 @@ func isBuilt(tag string) bool { return !slices.Contains([]string{"ignore", "mage
 
 // mainRules puts the markers of the old main program where the generator reads
 // them whether the command is built or not.
-func (m *migration) mainRules() error { m.putRules(m.rules); return nil }
+func (m *migration) mainRules() error {
+	m.putRules(m.rules)
+	return nil
+}
 
 // putRules puts markers into a file of their own beside the controllers.
 func (m *migration) putRules(lines []string) {

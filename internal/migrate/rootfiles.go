@@ -39,18 +39,14 @@ func (m *migration) rootFiles() error {
 		if !there || name == "go.mod" || name == "go.sum" || name == "PROJECT" || m.dropped[name] != "" || inConfig || m.isMoved(name) {
 			continue
 		}
-		switch path.Base(name) {
-		case "README.md", "AGENTS.md", ".golangci.yml", "boilerplate.go.txt", "devcontainer.json":
+		switch base := path.Base(name); {
+		case slices.Contains([]string{"README.md", "AGENTS.md", ".golangci.yml", "boilerplate.go.txt", "devcontainer.json"}, base), strings.HasPrefix(name, ".github/workflows/"):
 			delete(m.out, name) // the user's stays
-		case ".gitignore", ".dockerignore":
+		case base == ".gitignore", base == ".dockerignore":
 			merged, _ := merge3.Merge(name, []byte("\n"), mine.data, m.rendered[name])
 			m.keep(name, name, merged)
 		default:
-			if strings.HasPrefix(name, ".github/workflows/") {
-				delete(m.out, name)
-			} else {
-				m.aside(name, name)
-			}
+			m.aside(name, name)
 		}
 	}
 	for _, name := range []string{"Gopkg.toml", "Gopkg.lock"} {
