@@ -40,6 +40,9 @@ func InstallModes(csv []byte, namespaced bool) []byte {
 			continue
 		}
 		line := lines[n.Line-1]
+		if !strings.HasPrefix(line[n.Column-1:], n.Value) {
+			continue // behind an anchor
+		}
 		lines[n.Line-1] = line[:n.Column-1] + strconv.FormatBool((mode == "AllNamespaces") != namespaced) + line[n.Column-1+len(n.Value):]
 	}
 	return []byte(strings.Join(lines, ""))

@@ -111,6 +111,7 @@ func TestInstallModes(t *testing.T) {
 		"scaffolded, not namespaced": {modes(true, true, true, false), modes(false, false, false, true), false},
 		"chosen, namespaced":         {modes(false, false, true, true), modes(true, false, true, false), true},
 		"chosen, not namespaced":     {modes(true, false, true, false), modes(false, false, false, true), false},
+		"behind an anchor":           {"spec:\n  installModes:\n  - type: OwnNamespace\n    supported: &no false\n", "spec:\n  installModes:\n  - type: OwnNamespace\n    supported: &no false\n", true},
 		"on one line": {
 			"spec: {installModes: [{type: OwnNamespace, supported: false}, {supported: false, type: SingleNamespace}, {type: MultiNamespace, supported: false}, {type: AllNamespaces, supported: true}]} # mine\n",
 			"spec: {installModes: [{type: OwnNamespace, supported: true}, {supported: true, type: SingleNamespace}, {type: MultiNamespace, supported: true}, {type: AllNamespaces, supported: false}]} # mine\n", true,
