@@ -53,8 +53,10 @@ func (t *trial) furnish(ctx context.Context) error {
 	for _, u := range t.Beside {
 		u = u.DeepCopy()
 		u.SetNamespace(cmp.Or(t.namespace, u.GetNamespace(), metav1.NamespaceDefault))
-		if _, err := t.Cluster.EnsureNamespace(ctx, u.GetNamespace()); err != nil {
-			return err
+		if t.namespace == "" { // else it is there
+			if _, err := t.Cluster.EnsureNamespace(ctx, u.GetNamespace()); err != nil {
+				return err
+			}
 		}
 		list = append(list, u)
 	}

@@ -25,7 +25,7 @@ type Rig struct {
 	Beside []*unstructured.Unstructured
 
 	watched map[schema.GroupResource]bool // by the operator; nil: no trial has seen it start
-	vain    *activity                     // of the trial that waited for a watch in vain, as no other needs to
+	vain    *activity                     // of the trial whose watch never came: no other has to wait for one again
 }
 
 // Cluster is what trials need of *kube.Client.

@@ -204,6 +204,7 @@ func (s *Scaffold) markers(shape project.Shape) func(string, []byte) []byte {
 	}
 }
 
+// rescope changes the markers of rules to the shape's scope.
 func rescope(shape project.Shape) func(name string, src []byte, namespace string) (out []byte, notes []string) {
 	if *shape.Namespaced {
 		return relayout.RestrictMarkers

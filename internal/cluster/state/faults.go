@@ -29,9 +29,9 @@ const (
 	FaultGap    = "gap"    // watches get no events; when the fault goes they end with 410 Gone
 )
 
-// Injection is what goes wrong, and for which requests. Fields that are empty match every request; with a
-// Resource, Group and Subresource are exact. Creations have no Name: it is not in
-// their path.
+// Injection is what goes wrong, and for which requests. Fields that are empty match
+// every request; with a Resource, Group and Subresource are exact. Creations have no
+// Name: it is not in their path.
 type Injection struct {
 	Do          string        `json:"do"`
 	Verb        string        `json:"verb,omitempty"` // Kubernetes' own, such as update
