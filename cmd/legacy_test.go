@@ -1,6 +1,9 @@
 package cmd_test
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,9 +61,11 @@ func TestOldVerbs(t *testing.T) {
 		"up local":              "mysdk run local --watch-namespace default",
 		"up local --namespace=": "mysdk run local --watch-namespace=",
 		"up local --namespace=a --kubeconfig=k.yaml": "mysdk run local --watch-namespace a --kubeconfig k.yaml",
+		"up local --kubeconfig=k.yaml --context=dev": "mysdk run local --watch-namespace default --kubeconfig k.yaml --context dev",
 		"up local --enable-delve --go-ldflags=-s":    "mysdk run local --watch-namespace default --go-ldflags -s --debug",
 		"up local --operator-flags=--a#1":            "mysdk run local --watch-namespace default --operator-flags '--a 1'",
 		"run --local":                                "mysdk run local",
+		"run --local --context=dev":                  "mysdk run local --context dev",
 		"run --local --namespace=":                   "mysdk run local --watch-namespace=",
 		"run --local --watch-namespace=":             "mysdk run local --watch-namespace=",
 		"run --local --watch-namespace=a,b":          "mysdk run local --watch-namespace a,b",
@@ -207,6 +212,26 @@ func TestGone(t *testing.T) {
 				t.Errorf("code %d, said\n%s\nwant %q and %q", code, said, want.err, want.hint)
 			}
 		})
+	}
+}
+
+// TestOldVerbsAim: hints of what an old verb runs keep to the cluster that was named.
+func TestOldVerbsAim(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/version" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		fmt.Fprint(w, `{"gitVersion":"v1.36.3"}`)
+	}))
+	defer s.Close()
+	w := oldProject(t)
+	file := w.Path("k.yaml")
+	if err := os.WriteFile(file, []byte((&contacts{Server: s}).kubeconfig("dev")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code := root.Main(t.Context(), w.Host, []string{"alpha", "olm", "status", "--kubeconfig=k.yaml", "--context=dev"})
+	if want := "run 'mysdk install --kubeconfig " + file + " --context dev'"; code != clierr.CodeFailed || !strings.Contains(w.Err.String(), want) {
+		t.Errorf("code %d, said\n%s\nwant %q", code, w.Err, want)
 	}
 }
 

@@ -119,13 +119,17 @@ func runStep(ctx context.Context, f *cli.Factory, s step) error {
 // as runs a step of mysdk, with the global flags of the command that runs.
 func as(ctx context.Context, f *cli.Factory, s step) error {
 	b, args := f.In(f.Host.Path(s.dir)), s.words[1:]
-	b.Inside, b.Plugins, b.Typed = "", nil, strings.Join(args, " ")
+	b.Inside, b.Plugins, b.Typed = "", nil, host.ShellJoin(args)
 	root, _, err := b.Open(ctx, b, args)
 	if err != nil {
 		return err
 	}
 	b.Quiet, b.Verbose, b.Color = f.Quiet || s.quiet, f.Verbose, f.Color
-	return root.ExecuteContext(ctx)
+	if err = root.ExecuteContext(ctx); err != nil {
+		// Only b knows which flags were typed, where the old verb passes them on unread.
+		return &clierr.Error{Err: err, Hint: b.Aim(clierr.HintOf(err))}
+	}
+	return nil
 }
 
 // spell is a translation as one line for a shell.

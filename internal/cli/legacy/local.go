@@ -57,13 +57,14 @@ func ldflagsOf(f *cli.Factory, goArgs string) (string, error) {
 
 // localOptions are the flags with which an operator was run locally.
 type localOptions struct {
-	namespace, kubeconfig, operator, ldflags string
-	delve                                    bool
+	namespace, kubeconfig, context, operator, ldflags string
+	delve                                             bool
 }
 
 func (o *localOptions) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.namespace, "namespace", "default", "namespace to watch; \"\" for all")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: the embedded cluster)")
+	fs.StringVar(&o.context, "context", "", "kubeconfig context of the cluster (default: the embedded cluster)")
 	fs.StringVar(&o.operator, "operator-flags", "", "flags for the operator, as one string such as \"--flag1 value1 --flag2=value2\"")
 	fs.StringVar(&o.ldflags, "go-ldflags", "", "-ldflags for the build of the operator")
 	fs.BoolVar(&o.delve, "enable-delve", false, "run the operator under Delve, listening on port 2345")
@@ -77,7 +78,7 @@ func (o *localOptions) run(ctx context.Context, f *cli.Factory, verb, namespaces
 		args = append(args, "--watch-namespace=")
 	}
 	args = withFlags(args,
-		"--watch-namespace", namespaces, "--kubeconfig", o.kubeconfig, "--operator-flags", o.operator, "--go-ldflags", o.ldflags)
+		"--watch-namespace", namespaces, "--kubeconfig", o.kubeconfig, "--context", o.context, "--operator-flags", o.operator, "--go-ldflags", o.ldflags)
 	if o.delve {
 		args = append(args, "--debug")
 	}
@@ -94,8 +95,9 @@ func newUp(f *cli.Factory) *cobra.Command {
 		Use: "local", Short: "Build the operator and run it on this machine, against a cluster",
 		Long: `Build the operator and run it on this machine, against a cluster.
 
-The embedded cluster is used, unless --kubeconfig names another one; KUBECONFIG
-alone does not. CRDs are applied, and the operator runs until Ctrl-C.`,
+The embedded cluster is used, unless --kubeconfig or --context names another
+one; KUBECONFIG alone does not. CRDs are applied, and the operator runs until
+Ctrl-C.`,
 		Example: `  mysdk up local --namespace=default
 
   # with flags for the operator
