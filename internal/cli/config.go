@@ -226,7 +226,7 @@ func (f *Factory) ReadConfig(root *cobra.Command) ([]layer, error) {
 			return nil, clierr.Usagef("a setting looks like 'cluster: dev'; see 'mysdk help environment'", "%s: %w", file, err)
 		}
 		for _, key := range v.AllKeys() {
-			if hint := badKey(root, key); hint != "" {
+			if hint := badKey(root, key, v.Get(key)); hint != "" {
 				return nil, clierr.Usagef(hint, "%s: unknown key %q", file, key)
 			}
 		}
@@ -237,8 +237,11 @@ func (f *Factory) ReadConfig(root *cobra.Command) ([]layer, error) {
 
 // badKey is the hint for a key that sets nothing, or empty for a good one: a
 // misspelt key would silently do nothing.
-func badKey(root *cobra.Command, key string) string {
+func badKey(root *cobra.Command, key string, value any) string {
 	keys := append(SettingKeys(), fileKeys()...)
+	if value == nil && slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, key+".") }) {
+		return "" // a section in which everything is commented out
+	}
 	if slices.Contains(keys, key) || strings.HasPrefix(key, lint.Key+".") || strings.HasPrefix(key, compat.Key+".") { // whose keys these know
 		return ""
 	}
