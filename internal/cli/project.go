@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -49,8 +50,8 @@ func (f *Factory) Below(dir, flag string) (string, error) {
 }
 
 // DiffSet prints what would change; with check it is an error that there is
-// anything. The hint is what was typed, but for --check: other flags would make
-// something else.
+// anything. The hint is what was typed, without the flags that write nothing: other
+// flags would make something else.
 func (f *Factory) DiffSet(set fileset.Set, check bool) error {
 	changed, err := f.Changed(set)
 	if err != nil {
@@ -63,8 +64,11 @@ func (f *Factory) DiffSet(set fileset.Set, check bool) error {
 	if !check || changed.Len() == 0 {
 		return nil
 	}
-	typed := strings.NewReplacer(" --check ", " ", " --check=true ", " ", " --dry-run ", " ").Replace(" " + f.Typed + " ")
-	return clierr.OutOfDatef("run 'mysdk "+strings.TrimSpace(typed)+"' and commit the result", "out of date: %s", strings.Join(changed.Paths(), ", "))
+	typed := slices.DeleteFunc(strings.Split(f.Typed, " "), func(word string) bool {
+		flag := strings.TrimSuffix(word, "=true")
+		return flag == "--check" || flag == "--dry-run"
+	})
+	return clierr.OutOfDatef("run 'mysdk "+strings.Join(typed, " ")+"' and commit the result", "out of date: %s", strings.Join(changed.Paths(), ", "))
 }
 
 // Settle ends a command that generates: it shows the change as DiffSet does, or
