@@ -280,6 +280,38 @@ defaults: [{command: get, options: [{name: server, default: "`+w.foreign.URL+`"}
 	}
 }
 
+// TestCompletionAsksTheRightCluster: names are completed from the embedded cluster that
+// the command would use.
+func TestCompletionAsksTheRightCluster(t *testing.T) {
+	for name, tc := range map[string]struct {
+		env, file, flag string
+		asked           bool
+	}{
+		"nothing named":  {asked: true},
+		"environment":    {env: "other"},
+		"configuration":  {file: "cluster: other\n"},
+		"flag":           {env: "other", file: "cluster: other\n", flag: "default", asked: true},
+		"broken file":    {file: "cluster: [", asked: true},
+		"an empty list":  {file: "cluster: []\n", asked: true},
+		"file, then env": {file: "cluster: other\n", env: "default", asked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWrongWorld(t)
+			w.Env["MYSDK_CLUSTER"] = tc.env
+			w.put(".mysdk.yaml", tc.file)
+			args := []string{"__complete", "cleanup", "shop"}
+			if tc.flag != "" {
+				args = append(args, "--cluster", tc.flag)
+			}
+			root.Main(t.Context(), w.Host, append(args, "--namespace", ""))
+			if n := w.embedded.n.Load(); n > 0 != tc.asked {
+				t.Errorf("%d connections to the embedded cluster\n%s%s", n, w.Out, w.Err)
+			}
+		})
+	}
+}
+
 // missing are the items of all that some lacks.
 func missing(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -122,10 +123,9 @@ func (f *Factory) found(c *cobra.Command, kind schema.GroupVersionKind, namespac
 	defer cancel()
 	opts := kube.Options{Host: f.Host, Kubeconfig: f.fromRoot(TypedValue(c, "kubeconfig")), Context: TypedValue(c, "context"), ReadOnly: true}
 	if opts.Kubeconfig == "" && opts.Context == "" {
-		name := state.DefaultName
-		if typed := TypedValue(c, "cluster"); typed != "" {
-			name = typed
-		}
+		layers, _ := f.ReadConfig(c.Root()) // what is wrong there is told when a command runs
+		set, _ := f.Lookup(layers, "cluster")
+		name := cmp.Or(TypedValue(c, "cluster"), strings.Join(set.Values, ""), state.DefaultName)
 		info, err := cluster.Status(ctx, f.Host, name)
 		if err != nil || info.State != cluster.Running {
 			return nil
