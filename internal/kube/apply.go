@@ -306,8 +306,7 @@ func (c *Client) explain(doing string, ref Ref, err error) error {
 	switch {
 	case apierrors.IsConflict(err) && status.Status().Details != nil:
 		if fields := conflicts(status.Status().Details.Causes); fields != "" {
-			return clierr.Failedf("take these fields out of the manifest, or let the manifest win with --force",
-				"%s %s: fields belong to others: %s", doing, ref, fields)
+			return clierr.Failedf("take these fields out of the manifest", "%s %s: fields belong to others: %s", doing, ref, fields)
 		}
 	case apierrors.IsForbidden(err) && status.Status().Details != nil && strings.Contains(err.Error(), "cannot "):
 		return clierr.Failedf("use a context whose user has the right to do this", "%s %s: %w", doing, ref, err)

@@ -86,7 +86,7 @@ func (t Target) Guard(allow []string) error {
 	if t.own.Name != "" && !t.own.Alive() {
 		return clierr.Unavailablef(t.reachHint(), "connect to %s: cluster %s is not running", t.Name(), t.own.Name)
 	}
-	return clierr.Usagef(fmt.Sprintf("if this is the cluster you mean, add --context %s", t.Context),
+	return clierr.Usagef("if this is the cluster you mean, add --context "+host.ShellQuote(t.Context),
 		"refusing to write to %s: it is not a local cluster, and its context was not named", t.Name())
 }
 

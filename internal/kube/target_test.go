@@ -19,6 +19,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -158,6 +159,7 @@ func TestGuard(t *testing.T) {
 		"allowed":               {context: "lab", server: far, allow: []string{"lab"}, ok: true},
 		"kind in the name":      {context: "my-kind-cluster", server: here},
 		"bare prefix":           {context: "kind-", server: here},
+		"a space":               {context: "my lab", server: far},
 		"minikube's cousin":     {context: "minikube-prod", server: here},
 		"an address is missing": {context: "kind-x", server: "%"},
 	}
@@ -167,7 +169,7 @@ func TestGuard(t *testing.T) {
 			if (err == nil) != tc.ok {
 				t.Fatalf("error: %v", err)
 			}
-			if err != nil && !strings.Contains(clierr.HintOf(err), "--context "+tc.context) {
+			if err != nil && !strings.Contains(clierr.HintOf(err), "--context "+host.ShellQuote(tc.context)) {
 				t.Errorf("hint %q", clierr.HintOf(err))
 			}
 		})
