@@ -236,7 +236,7 @@ func (m *Mirror) take(u *unstructured.Unstructured) {
 	u.Object = recording.Redact(u.GetKind(), u.Object, m.salt)
 	key := KeyOf(u)
 	before := m.objects[key]
-	if before != nil && before.GetResourceVersion() == u.GetResourceVersion() {
+	if before != nil && before.GetResourceVersion() == u.GetResourceVersion() && before.GetUID() == u.GetUID() {
 		return
 	}
 	m.objects[key] = u

@@ -109,6 +109,18 @@ func TestPast(t *testing.T) {
 	}
 }
 
+// TestAnotherCluster: an object of a cluster that has taken the place of another is
+// a new one, even at the same revision.
+func TestAnotherCluster(t *testing.T) {
+	m := started(t, object("ConfigMap", "a", 1, data("1")))
+	other := object("ConfigMap", "a", 1, data("2"))
+	other.SetUID("other")
+	m.replace(kindOf("ConfigMap"), []*unstructured.Unstructured{other}, "10")
+	if now, _ := m.Now(); names(now.Objects) != "a=2" || len(now.Log) != 1 {
+		t.Errorf("%s, log %+v", names(now.Objects), now.Log)
+	}
+}
+
 // TestLogIsBounded: the oldest changes go, and the past begins behind them.
 func TestLogIsBounded(t *testing.T) {
 	m := started(t)
