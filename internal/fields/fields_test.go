@@ -159,11 +159,13 @@ func TestFill(t *testing.T) {
 }
 
 func TestFillRefuses(t *testing.T) {
-	values := map[string]string{"spec.size": "many", "spec.ratio": "x", "spec.tags": "[", "spec.color": "red"}
-	err := Fill(map[string]any{}, nil, Of(crd(t), "v1"), func(path string) string { return values[path] })
-	var bad Invalid
-	if !errors.As(err, &bad) || len(bad) != 3 || !strings.Contains(bad["spec.size"], "whole number") || bad["spec.tags"] == "" {
-		t.Errorf("Fill() = %v", err)
+	for _, ratio := range []string{"x", "NaN", "Inf", "-infinity", "1e999"} {
+		values := map[string]string{"spec.size": "many", "spec.ratio": ratio, "spec.tags": "[", "spec.color": "red"}
+		err := Fill(map[string]any{}, nil, Of(crd(t), "v1"), func(path string) string { return values[path] })
+		var bad Invalid
+		if !errors.As(err, &bad) || len(bad) != 3 || !strings.Contains(bad["spec.size"], "whole number") || bad["spec.tags"] == "" {
+			t.Errorf("Fill() with %s = %v", ratio, err)
+		}
 	}
 }
 

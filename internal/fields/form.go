@@ -3,6 +3,7 @@ package fields
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,7 +112,7 @@ func (f *Field) parse(text string) (any, error) {
 		return n, nil
 	case "number":
 		n, err := strconv.ParseFloat(trimmed, 64)
-		if err != nil {
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 			return nil, fmt.Errorf("%q is not a number", trimmed)
 		}
 		return n, nil
