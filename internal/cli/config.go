@@ -143,7 +143,8 @@ func (f *Factory) Configure(c *cobra.Command) error {
 	if err := cmp.Or(f.resolveRenamed(c.Flags()), f.rebase(c)); err != nil {
 		return err
 	}
-	if f.helps(c) {
+	first, _, _ := strings.Cut(CommandName(c), " ")
+	if slices.Contains([]string{"help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, first) {
 		return nil // works whatever the files say
 	}
 	f.warnOfVariables()
@@ -169,11 +170,6 @@ func (f *Factory) Configure(c *cobra.Command) error {
 		}
 	}
 	return nil
-}
-
-// helps reports whether c explains commands or completes them.
-func (f *Factory) helps(c *cobra.Command) bool {
-	return slices.Contains([]string{"help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, strings.SplitN(CommandName(c), " ", 2)[0])
 }
 
 // Lookup is the strongest value of a key.

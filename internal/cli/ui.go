@@ -62,18 +62,17 @@ func (f *Factory) Say(format string, args ...any) {
 	}
 }
 
-// Detail is say for --verbose only.
+// Detail is Say for --verbose only.
 func (f *Factory) Detail(format string, args ...any) {
 	if f.Verbose {
 		f.Say(format, args...)
 	}
 }
 
-// Progress and stage print a line that an engine reports: one that may take
-// long, and one that is of interest to the curious.
+// Progress prints a line of an engine about work that may take long.
 func (f *Factory) Progress(line string) { f.Say("%s", line) }
 
-// Stage prints a line that is of interest to the curious.
+// Stage prints a line of an engine for --verbose only.
 func (f *Factory) Stage(line string) { f.Detail("%s", line) }
 
 // Warn prints a warning on stderr, also with --quiet.

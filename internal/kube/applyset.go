@@ -45,11 +45,14 @@ func setIDOf(name, namespace, kind string) string {
 
 // Parent is the ConfigMap that stands for the set, without annotations.
 func (s ApplySet) Parent() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-	u.SetNamespace(s.Namespace)
-	u.SetName(s.Name)
+	u := Named("v1", "ConfigMap", s.Namespace, s.Name)
 	u.SetLabels(map[string]string{setID: s.ID()})
 	return u
+}
+
+// isParent reports whether mysdk has made u as the parent of a set.
+func isParent(u *unstructured.Unstructured) bool {
+	return strings.HasPrefix(u.GetAnnotations()[setTooling], FieldManager+"/")
 }
 
 // annotated is what an annotation of the parent enumerates.
@@ -103,7 +106,7 @@ func (c *Client) ApplySet(ctx context.Context, s ApplySet, objs []*unstructured.
 	if err != nil {
 		return nil, err
 	}
-	if before != nil && !strings.HasPrefix(before.GetAnnotations()[setTooling], FieldManager+"/") {
+	if before != nil && !isParent(before) {
 		return nil, clierr.Failedf("delete or rename that ConfigMap", "%s exists and was not created by mysdk", RefOf(before))
 	}
 	if err := c.knows(ctx, objs); err != nil {
@@ -160,7 +163,7 @@ func stayInSet(live, u *unstructured.Unstructured) {
 // cluster; none where there is no parent.
 func (c *Client) InSet(ctx context.Context, s ApplySet) (parent *unstructured.Unstructured, members []*unstructured.Unstructured, err error) {
 	parent, err = c.Read(ctx, s.Parent())
-	if err != nil || parent == nil || !strings.HasPrefix(parent.GetAnnotations()[setTooling], FieldManager+"/") {
+	if err != nil || parent == nil || !isParent(parent) {
 		return nil, nil, err // the name may be somebody else's
 	}
 	seen := map[types.UID]bool{}
@@ -196,7 +199,7 @@ func (c *Client) Elsewhere(ctx context.Context, s ApplySet) (map[ApplySet][]stri
 	sets := map[ApplySet][]string{}
 	for _, u := range parents {
 		other := ApplySet{Namespace: u.GetNamespace(), Name: u.GetName()}
-		if other.Name == s.Name && other != s && u.GetLabels()[setID] == other.ID() && strings.HasPrefix(u.GetAnnotations()[setTooling], FieldManager+"/") {
+		if other.Name == s.Name && other != s && u.GetLabels()[setID] == other.ID() && isParent(u) {
 			sets[other] = annotated(u, setKinds)
 		}
 	}

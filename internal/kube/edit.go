@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -23,7 +22,7 @@ const editAttempts = 5
 // ID tells clusters apart, however they are reached: the uid of the namespace
 // kube-system, which every cluster has and none has twice.
 func (c *Client) ID(ctx context.Context) (string, error) {
-	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	gvk := namespaceGVK()
 	live, err := c.dyn.Resource(gvk.GroupVersion().WithResource("namespaces")).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return "", c.explain("read", Ref{GroupVersionKind: gvk, Name: metav1.NamespaceSystem}, err)

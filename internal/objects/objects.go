@@ -181,7 +181,7 @@ func (m *Mirror) missesKinds() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, u := range m.objects {
-		if key.GroupKind == crdKind() && u.GetDeletionTimestamp() == nil && kube.NotReady(u) == "" {
+		if key.GroupKind == kube.CRD().GroupKind() && u.GetDeletionTimestamp() == nil && kube.NotReady(u) == "" {
 			if _, ok := m.kinds[kube.ServedKind(u).GroupKind()]; !ok {
 				return true
 			}
@@ -240,7 +240,7 @@ func (m *Mirror) take(u *unstructured.Unstructured) {
 		return
 	}
 	m.objects[key] = u
-	if key.GroupKind == crdKind() {
+	if key.GroupKind == kube.CRD().GroupKind() {
 		m.lookForKinds()
 	}
 	if key.GroupKind == eventKind() {
@@ -269,7 +269,7 @@ func (m *Mirror) gone(key Key, revision string) {
 		return
 	}
 	delete(m.objects, key)
-	if key.GroupKind == crdKind() {
+	if key.GroupKind == kube.CRD().GroupKind() {
 		m.lookForKinds()
 	}
 	if key.GroupKind != eventKind() {
@@ -370,7 +370,7 @@ func (s Snapshot) Of(key Key) []Change {
 func (s Snapshot) CRDs() []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	for key, u := range s.Objects {
-		if key.GroupKind == crdKind() {
+		if key.GroupKind == kube.CRD().GroupKind() {
 			list = append(list, u)
 		}
 	}

@@ -48,11 +48,7 @@ type Node struct {
 	Owned  []*Node
 }
 
-// crdKind and eventKind are Kubernetes' own: others may have kinds of these names.
-func crdKind() schema.GroupKind {
-	return schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-}
-
+// eventKind is that of Kubernetes: others may have kinds of this name.
 func eventKind() schema.GroupKind { return schema.GroupKind{Kind: "Event"} }
 
 // Tree arranges objects below their owners: the controller, or else the first
