@@ -123,11 +123,11 @@ explore-bench: build ## Explore the scaffolded operator, as it is and with 30 fa
 
 .PHONY: test-times
 test-times: build ## Run all tests and print their CPU-seconds by package
-	$(CLUSTER) go run ./internal/figures -times ./...
+	$(CLUSTER) $(GC) go run ./internal/figures -times ./...
 
 .PHONY: figures
 figures: build ## Print the project's figures beside their goals: code, test lanes, build from an empty cache
-	$(CLUSTER) go run ./internal/figures -all
+	$(CLUSTER) $(GC) go run ./internal/figures -all
 
 .PHONY: update
 update: build ## Rewrite golden trees, scripts and the reference from what the code does
