@@ -133,4 +133,5 @@ func TestRunBundleElsewhere(t *testing.T) {
 			t.Error("the pull secret is there")
 		}
 	})
+	t.Run("from a registry with a password", r.privateRegistry)
 }

@@ -48,29 +48,26 @@ func newTwoDoors(t *testing.T) twoDoors {
 	}
 }
 
-// TestPrivateRegistry has the bundles and the catalog of an operator in a
-// registry that wants a password and has a certificate of its own making.
-func TestPrivateRegistry(t *testing.T) {
-	r := newOLMRun(t)
+// privateRegistry has the bundles and the catalog of an operator in a registry that
+// wants a password and has a certificate of its own making.
+func (r *olmRun) privateRegistry(t *testing.T) {
+	r.t = t
 	at := newTwoDoors(t)
-	r.mysdk("olm install --timeout 10m")
 	if err := os.WriteFile(filepath.Join(r.h.Dir, "ca.pem"), at.certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.writeBundle(t, "one", "1", "")
-	r.writeBundle(t, "two", "2", "  replaces: cache.v0.0.1\n")
-	r.mysdk("bundle build ./one --image "+at.open+"/cache:v1 --push", "bundle build ./two --image "+at.open+"/cache:v2 --push")
-	r.apply(groupYAML("shop", "v1"))
+	r.writeBundle(t, "next", "2", "  replaces: cache.v0.0.1\n")
+	r.mysdk("bundle build ./one --image "+at.open+"/cache:v1 --push", "bundle build ./next --image "+at.open+"/cache:v2 --push")
+	r.apply(groupYAML("mine", "v1"))
 	secrets := func(namespace string) {
 		t.Helper()
 		r.mysdk("kubectl create secret docker-registry -n "+namespace+" pull --docker-server="+at.closed+" --docker-username=me --docker-password=secret",
 			"kubectl create secret generic -n "+namespace+" ca --from-file=cert.pem=ca.pem")
 	}
-	secrets("shop")
+	secrets("mine")
 
 	t.Run("the client asks with the cluster's Secrets", func(t *testing.T) {
 		r.t = t
-		r.writeElsewhere()
 		r.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: client}\n")
 		secrets("client")
 		run := "run bundle " + at.closed + "/cache:v1 --no-push --kubeconfig elsewhere.yaml -n client"
@@ -94,22 +91,22 @@ func TestPrivateRegistry(t *testing.T) {
 	t.Run("the cluster asks with the catalog's Secrets", func(t *testing.T) {
 		hosttest.LeaveToNightly(t, "the registry is asked as it is for the client")
 		r.t = t
-		const csv = "shop/cache.v0.0."
+		const csv = "mine/cache.v0.0."
 		index := "bundle catalog --tag " + at.open + "/index:latest --push ./one=" + at.closed + "/cache:v1"
 		r.mysdk(index)
 		r.apply(`
 apiVersion: operators.coreos.com/v1alpha1
 kind: CatalogSource
-metadata: {name: mine, namespace: shop, annotations: {mysdk.dev/registry-ca: ca}}
+metadata: {name: mine, namespace: mine, annotations: {mysdk.dev/registry-ca: ca}}
 spec:
   sourceType: grpc
   image: ` + at.closed + `/index:latest
   secrets: [pull]
   updateStrategy: {registryPoll: {interval: 1s}}
-` + subscriptionYAML("shop", "stable", "Automatic", "cache.v0.0.1"))
+` + subscriptionYAML("mine", "stable", "Automatic", "cache.v0.0.1"))
 		r.phase(csv+"1", "Succeeded")
 		// The tag moves, and the catalog follows.
-		r.mysdk(index + " ./two=" + at.closed + "/cache:v2")
+		r.mysdk(index + " ./next=" + at.closed + "/cache:v2")
 		r.phase(csv+"2", "Succeeded")
 		r.phase(csv+"1", "")
 	})

@@ -159,38 +159,23 @@ func readAll(t *testing.T, dir string) map[string]string {
 	return content
 }
 
-func TestKilledServerLosesNothingThatItAcknowledged(t *testing.T) {
-	h := realHost(t)
-	info, c := start(t, h, Options{Name: "one"})
-	// One write after the other until the kill: the last that was
-	// acknowledged is the one at risk.
-	acknowledged := make(chan int, 1)
+// writeOn makes one ConfigMap after the other until the server is killed. The last
+// that it acknowledged is the one at risk.
+func writeOn(c *client) (acknowledged <-chan int) {
+	out := make(chan int, 1)
 	go func() {
 		n := 0
 		for {
 			_, code, err := c.try(http.MethodPost, configMaps, configMap(fmt.Sprint("n-", n)))
 			if err != nil || code != http.StatusCreated {
-				acknowledged <- n
+				out <- n
 				return
 			}
 			n++
 		}
 	}()
 	c.await(configMaps+"/n-50", is("data.k", "v"))
-	hosttest.KillProcess(t, info.PID)
-	n := <-acknowledged
-	awaitUnlocked(t, h, "one")
-	if now, err := Status(t.Context(), h, "one"); err != nil || now.State != Stale || now.Ready {
-		t.Errorf("Status() after the kill = %+v, %v", now, err)
-	}
-	if left := processesIn(t, info.StateDir); len(left) > 0 {
-		t.Errorf("processes are left: %v", left)
-	}
-	_, c = start(t, h, Options{Name: "one"})
-	for i := range n {
-		c.get(fmt.Sprint(configMaps, "/n-", i))
-	}
-	t.Logf("%d writes are there", n)
+	return out
 }
 
 func awaitUnlocked(t *testing.T, h host.Host, name string) {
@@ -235,15 +220,14 @@ func processesIn(t *testing.T, dir string) []string {
 	return found
 }
 
-func TestTwoClustersSideBySide(t *testing.T) {
-	h := realHost(t)
-	one, c1 := start(t, h, Options{Name: "one"})
+// testSideBySide starts a second cluster beside the first one.
+func testSideBySide(t *testing.T, h host.Host, one *Info, c1 *client) {
+	t.Helper()
 	two, c2 := start(t, h, Options{Name: "two", Nodes: 3})
 	if one.Server == two.Server || one.PID == two.PID {
 		t.Errorf("both run at %s as %d", one.Server, one.PID)
 	}
-	c1.post(configMaps, configMap("only-here"))
-	if _, code, err := c2.try(http.MethodGet, configMaps+"/only-here", nil); code != http.StatusNotFound {
+	if _, code, err := c2.try(http.MethodGet, configMaps+"/old", nil); code != http.StatusNotFound {
 		t.Errorf("the other cluster answers %d, %v", code, err)
 	}
 	if nodes, ok := c2.get("/api/v1/nodes")["items"].([]any); !ok || len(nodes) != 3 {
@@ -253,10 +237,10 @@ func TestTwoClustersSideBySide(t *testing.T) {
 	if err != nil || len(list) != 2 || !list[0].Ready || !list[1].Ready {
 		t.Errorf("List() = %+v, %v", list, err)
 	}
-	if _, err := Stop(t.Context(), h, "one"); err != nil {
+	if _, err := Stop(t.Context(), h, "two"); err != nil {
 		t.Fatal(err)
 	}
-	c2.get(configMaps)
+	c1.get(configMaps + "/old")
 }
 
 func TestFreshAndReset(t *testing.T) {
@@ -266,6 +250,7 @@ func TestFreshAndReset(t *testing.T) {
 		t.Errorf("Programs() = %+v, %v", list, err)
 	}
 	c.post(configMaps, configMap("old"))
+	testSideBySide(t, h, first, c)
 	beside := func() (runs, programs string) {
 		t.Helper()
 		dir, err := h.StateDir()
@@ -323,8 +308,18 @@ func TestFreshAndReset(t *testing.T) {
 	}
 }
 
+// TestStartsAtOnceShareOneServer starts it in a directory whose path is too long
+// for sockets.
 func TestStartsAtOnceShareOneServer(t *testing.T) {
 	h := realHost(t)
+	long := filepath.Join(h.Dir, strings.Repeat("long-", 25))
+	getenv := h.Getenv
+	h.Getenv = func(name string) string {
+		if name == "MYSDK_STATE_DIR" {
+			return long
+		}
+		return getenv(name)
+	}
 	type result struct {
 		info *Info
 		err  error
@@ -359,23 +354,14 @@ func TestStartsAtOnceShareOneServer(t *testing.T) {
 	if data, err := os.ReadFile(l.OldLog()); !os.IsNotExist(err) {
 		t.Errorf("a log was put aside: %s, %v", data, err)
 	}
+	testSocketsElsewhere(t, h, l, long)
 }
 
-func TestDirectoryWithALongPath(t *testing.T) {
-	h := realHost(t)
-	long := filepath.Join(h.Dir, strings.Repeat("long-", 25))
-	getenv := h.Getenv
-	h.Getenv = func(name string) string {
-		if name == "MYSDK_STATE_DIR" {
-			return long
-		}
-		return getenv(name)
-	}
-	info, _ := start(t, h, Options{Name: "one"})
-	l := state.Layout{Dir: info.StateDir}
+func testSocketsElsewhere(t *testing.T, h host.Host, l state.Layout, long string) {
+	t.Helper()
 	s, err := l.Read()
-	if err != nil || strings.HasPrefix(s.RuntimeDir, long) {
-		t.Errorf("sockets in %s, %v", s.RuntimeDir, err)
+	if err != nil || !strings.HasPrefix(l.Dir, long) || strings.HasPrefix(s.RuntimeDir, long) {
+		t.Errorf("the cluster is in %s, and its sockets in %s, %v", l.Dir, s.RuntimeDir, err)
 	}
 	if stopped, err := Stop(t.Context(), h, "one"); !stopped || err != nil {
 		t.Errorf("Stop() = %v, %v", stopped, err)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,8 @@ import (
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
+// TestProcessesComeAndGoWithTheCluster stops the cluster, and kills it: programs end
+// with it and come back, and nothing is lost that was acknowledged.
 func TestProcessesComeAndGoWithTheCluster(t *testing.T) {
 	c := newHosted(t).inNamespace(t, "apart")
 	c.post(c.apps("deployments"), operator("op", nil))
@@ -42,13 +45,25 @@ func TestProcessesComeAndGoWithTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	acknowledged := writeOn(c.client)
 	hosttest.KillProcess(t, c.processID())
+	n := <-acknowledged
 	if runtime.GOOS == "linux" {
 		awaitDead(t, second)
 		awaitDead(t, child)
 	}
 	awaitUnlocked(t, c.host, "one")
+	if now, err := Status(t.Context(), c.host, "one"); err != nil || now.State != Stale || now.Ready {
+		t.Errorf("Status() after the kill = %+v, %v", now, err)
+	}
+	if left := processesIn(t, c.cluster.StateDir); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
 	_, c.client = start(t, c.host, Options{Name: "one"})
+	for i := range n {
+		c.get(fmt.Sprint(configMaps, "/n-", i))
+	}
+	t.Logf("%d writes are there", n)
 	c.awaitPod("op", func(p object) bool { return isReady(p) && p.container(0)["restartCount"] == 2.0 })
 }
 
