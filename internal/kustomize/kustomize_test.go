@@ -85,7 +85,7 @@ func TestBuild(t *testing.T) {
 			path:  "k", want: named("new"),
 		},
 		"overlay removes": {
-			files: map[string]string{"k/kustomization.yaml": "resources: [gone.yaml]\n", "-k/kustomization.yaml": "", "+k/kustomization.yml": "resources: [a.yaml]\n", "k/a.yaml": named("a")},
+			files: map[string]string{"k/kustomization.yaml": "resources: [gone.yaml]\n", "-k/kustomization.yaml": "", "+k/kustomization.yml": "resources: [a.yaml]\n", "k/a.yaml": named("a"), "Makefile": "LoadRestrictionsNone"},
 			path:  "k", want: named("a"),
 		},
 		"patch and generator": {
@@ -140,8 +140,10 @@ func TestBuildErrors(t *testing.T) {
 		"same object twice":      {map[string]string{"k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "k/a.yaml": named("a"), "k/b.yaml": named("a")}, "ConfigMap", "correct the files of k"},
 		"cycle":                  {map[string]string{"k/kustomization.yaml": "resources: [../l]\n", "l/kustomization.yaml": "resources: [../k]\n"}, "cycle", "correct the files of k"},
 		"file outside its root":  {map[string]string{"k/kustomization.yaml": "resources: [../a.yaml]\n", "a.yaml": named("a")}, "a.yaml", "correct the files of k"},
-		"absolute path":          {one("resources: [/etc]\n"), "/etc", "correct the files of k"},
-		"helm chart":             {one("helmCharts:\n- name: x\n"), "k/kustomization.yaml:1: helm charts", "helm template"},
+		"no Makefile allows it any more": {map[string]string{"k/kustomization.yaml": "resources: [../a.yaml]\n", "a.yaml": named("a"), "Makefile": "LoadRestrictionsNone", "-Makefile": ""},
+			"a.yaml", "correct the files of k"},
+		"absolute path": {one("resources: [/etc]\n"), "/etc", "correct the files of k"},
+		"helm chart":    {one("helmCharts:\n- name: x\n"), "k/kustomization.yaml:1: helm charts", "helm template"},
 		"plugin": {map[string]string{"k/kustomization.yaml": "generators: [g.yaml]\n", "k/g.yaml": "apiVersion: example.com/v1\nkind: Gen\nmetadata: {name: g}\n"},
 			"plugin", "correct the files of k"},
 		"exec function": {map[string]string{"k/kustomization.yaml": "generators: [g.yaml]\n",
@@ -246,51 +248,6 @@ func TestBuildWritesNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, hosttest.Snapshot(t, src.Dir)); diff != "" {
 		t.Errorf("the tree changed:\n%s", diff)
-	}
-	tree, err := newTree(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(src.Dir, "new")
-	_, create := tree.Create(name)
-	_, open := tree.Open(name)
-	for what, err := range map[string]error{
-		"Create": create, "Open": open, "Mkdir": tree.Mkdir(name), "MkdirAll": tree.MkdirAll(name),
-		"WriteFile": tree.WriteFile(name, nil), "RemoveAll": tree.RemoveAll(src.Dir), "Walk": tree.Walk(name, nil),
-	} {
-		if !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
-func TestTree(t *testing.T) {
-	src := source(t, map[string]string{"d/a.yaml": "1", "d/b.yaml": "2", "d/.hidden": "", "-d/b.yaml": "", "+d/sub/c.yaml": "3", "+d/e.yaml": "4"})
-	tree, err := newTree(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := filepath.Join(tree.root, "d")
-	names, err := tree.ReadDir(d)
-	if diff := cmp.Diff([]string{".hidden", "a.yaml", "e.yaml", "sub"}, names); diff != "" || err != nil {
-		t.Errorf("ReadDir: %v (-want +got):\n%s", err, diff)
-	}
-	found, err := tree.Glob(filepath.Join(d, "*"))
-	want := []string{filepath.Join(d, "a.yaml"), filepath.Join(d, "e.yaml"), filepath.Join(d, "sub")}
-	if diff := cmp.Diff(want, found); diff != "" || err != nil {
-		t.Errorf("Glob: %v (-want +got):\n%s", err, diff)
-	}
-	if found, err := tree.Glob(filepath.Join(tree.root, "none", "*")); found != nil || err != nil {
-		t.Errorf("Glob of nothing: %v, %v", found, err)
-	}
-	if _, err := tree.Glob(filepath.Join(d, "[")); err == nil {
-		t.Error("Glob accepts a broken pattern")
-	}
-	if _, err := tree.ReadDir(filepath.Join(tree.root, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("ReadDir of nothing: %v", err)
-	}
-	if _, err := tree.ReadFile(filepath.Join(d, "b.yaml")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("ReadFile of a removed file: %v", err)
 	}
 }
 

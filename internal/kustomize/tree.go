@@ -2,20 +2,21 @@ package kustomize
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/example/mysdk/internal/host"
 )
 
-// tree is a read-only filesys.FileSystem: the disk with a set laid over it.
+// tree is the disk with a set laid over it. Of filesys.FileSystem it has what a
+// build calls: that asks for files one by one and writes none.
 type tree struct {
+	filesys.FileSystem // nil
+
 	root  string // the source's directory, absolute and without symbolic links
 	files host.Files
 	over  map[string]overlaid // by absolute path
@@ -27,8 +28,6 @@ type overlaid struct {
 	data    []byte
 	removed bool
 }
-
-var _ filesys.FileSystem = (*tree)(nil)
 
 func newTree(src Source) (*tree, error) {
 	root, err := filepath.EvalSymlinks(src.Dir)
@@ -42,9 +41,6 @@ func newTree(src Source) (*tree, error) {
 		t.over[full] = overlaid{data: f.Data, removed: f.Removed}
 		for dir := filepath.Dir(full); !f.Removed && len(dir) > len(root); dir = filepath.Dir(dir) {
 			t.dirs[dir] = true
-		}
-		if !f.Removed {
-			t.dirs[root] = true
 		}
 	}
 	return t, nil
@@ -109,37 +105,6 @@ func (t *tree) ReadFile(path string) ([]byte, error) {
 	return t.files.ReadFile(path)
 }
 
-// ReadDir implements filesys.FileSystem.
-func (t *tree) ReadDir(path string) ([]string, error) {
-	path = resolve(path)
-	names := map[string]bool{}
-	entries, err := t.files.ReadDir(path)
-	if err != nil && !t.dirs[path] {
-		return nil, err
-	}
-	for _, e := range entries {
-		names[e.Name()] = true
-	}
-	for full, o := range t.over {
-		if filepath.Dir(full) == path {
-			names[filepath.Base(full)] = !o.removed
-		}
-	}
-	for dir := range t.dirs {
-		if filepath.Dir(dir) == path && dir != path {
-			names[filepath.Base(dir)] = true
-		}
-	}
-	var list []string
-	for name, there := range names {
-		if there {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list, nil
-}
-
 // CleanedAbs implements filesys.FileSystem.
 func (t *tree) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
 	if !filepath.IsAbs(path) {
@@ -154,53 +119,3 @@ func (t *tree) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
 	}
 	return filesys.ConfirmedDir(filepath.Dir(path)), filepath.Base(path), nil
 }
-
-// Glob implements filesys.FileSystem for patterns in a path's last element,
-// the only ones that a kustomization has a use for.
-func (t *tree) Glob(pattern string) ([]string, error) {
-	dir, last := filepath.Split(pattern)
-	names, err := t.ReadDir(filepath.Clean(dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for _, name := range names {
-		ok, err := filepath.Match(last, name)
-		if err != nil {
-			return nil, err
-		}
-		if ok && !strings.HasPrefix(name, ".") {
-			found = append(found, filepath.Join(dir, name))
-		}
-	}
-	return found, nil
-}
-
-// errReadOnly answers every call that would change the tree.
-func errReadOnly(path string) error {
-	return &fs.PathError{Op: "write", Path: path, Err: errors.ErrUnsupported}
-}
-
-// Create implements filesys.FileSystem; it always fails.
-func (t *tree) Create(path string) (filesys.File, error) { return nil, errReadOnly(path) }
-
-// Mkdir implements filesys.FileSystem; it always fails.
-func (t *tree) Mkdir(path string) error { return errReadOnly(path) }
-
-// MkdirAll implements filesys.FileSystem; it always fails.
-func (t *tree) MkdirAll(path string) error { return errReadOnly(path) }
-
-// RemoveAll implements filesys.FileSystem; it always fails.
-func (t *tree) RemoveAll(path string) error { return errReadOnly(path) }
-
-// WriteFile implements filesys.FileSystem; it always fails.
-func (t *tree) WriteFile(path string, _ []byte) error { return errReadOnly(path) }
-
-// Open implements filesys.FileSystem; it always fails. Builds read whole files.
-func (t *tree) Open(path string) (filesys.File, error) { return nil, errReadOnly(path) }
-
-// Walk implements filesys.FileSystem; it always fails. Builds do not walk.
-func (t *tree) Walk(path string, _ filepath.WalkFunc) error { return errReadOnly(path) }
