@@ -41,6 +41,7 @@ type chart struct {
 	prefix  string // of the objects' names
 	ns      string // the operator's
 	manager *object
+	roles   []string // ClusterRoles that rbac.namespaced makes Roles of
 	values  values
 }
 

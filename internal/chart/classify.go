@@ -61,6 +61,9 @@ func (c *chart) classify() {
 		}
 		k := all[slices.IndexFunc(all, func(k class) bool { return k.takes(o) })]
 		o.dir, o.when = k.dir, k.when
+		if o.kind == "ClusterRole" && (k.when == "rbac.helpers" || o.name == c.prefix+"manager-role") {
+			c.roles = append(c.roles, o.name)
+		}
 		for section := range strings.FieldsSeq(k.when) {
 			c.values.enable(section, !o.optional)
 		}
@@ -167,20 +170,21 @@ func (c *chart) selectNamespace(o *object) {
 }
 
 // scoped lets rbac.namespaced choose between a Role and a ClusterRole, for the
-// manager and for the helpers.
+// manager and for the helpers, and has what binds them follow.
 func (c *chart) scoped(o *object, meta *yaml.Node) {
-	isHelper := c.values.Has("rbac.helpers") && o.when == c.enabled("rbac.helpers")
-	isOwn := strings.HasSuffix(o.name, "manager-role") || strings.HasSuffix(o.name, "manager-rolebinding")
 	if c.values.Scoped && strings.HasSuffix(o.kind, "WebhookConfiguration") {
 		c.selectNamespace(o)
 	}
-	if o.group != rbacGroup || !c.values.Scoped || !isOwn && !isHelper {
+	if o.group != rbacGroup || !c.values.Scoped || !slices.Contains(c.roles, cmp.Or(text(o.node, "roleRef.name"), o.name)) {
 		return
 	}
 	for _, kind := range append(at(o.node, "kind"), at(o.node, "roleRef.kind")...) {
-		name := strings.TrimPrefix(kind.Value, "Cluster")
-		kind.Value = c.word("{{ if not .Values.rbac.namespaced }}Cluster{{ end }}") + name
+		if name, ok := strings.CutPrefix(kind.Value, "Cluster"); ok {
+			kind.Value = c.word("{{ if not .Values.rbac.namespaced }}Cluster{{ end }}") + name
+		}
 	}
-	yamledit.Set(meta, "namespace", c.scalar("{{ .Release.Namespace }}"))
-	c.wrap(meta, "namespace", ".Values.rbac.namespaced")
+	if strings.HasPrefix(o.kind, "Cluster") {
+		yamledit.Set(meta, "namespace", c.scalar("{{ .Release.Namespace }}"))
+		c.wrap(meta, "namespace", ".Values.rbac.namespaced")
+	}
 }

@@ -9,17 +9,60 @@ import (
 	"github.com/example/mysdk/internal/chart"
 )
 
+// ownRoles are objects of the user's, with what depends on rbac.namespaced in
+// capitals: Roles that are named like mysdk's, and bindings to a helper.
+const ownRoles = `---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: memcached-secrets-manager-role, namespace: memcached-system}
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: memcached-secrets-manager-rolebinding, namespace: memcached-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: memcached-secrets-manager-role}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: memcached-config-viewer-role, namespace: memcached-system}
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: memcached-nodes-manager-role}
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: SCOPERoleBinding
+metadata: {name: memcached-devs-binding NAMESPACE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: SCOPERole, name: memcached-memcached-viewer-role}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: memcached-team-binding, namespace: memcached-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: SCOPERole, name: memcached-memcached-editor-role}
+`
+
 // rbac.namespaced makes Roles of the manager's ClusterRole and the helpers, and
 // has the manager watch its namespace: what edit --namespaced makes of config/.
-// What is so already stays so.
+// Bindings follow. What is so already stays so, and so do roles of the user's.
 func TestRender_Scope(t *testing.T) {
+	cluster := strings.NewReplacer("SCOPE", "Cluster", " NAMESPACE", "").Replace(ownRoles)
+	restricted := strings.NewReplacer("SCOPE", "", " NAMESPACE", ", namespace: memcached-system").Replace(ownRoles)
 	for _, op := range []string{"memcached", "namespaced"} {
 		for _, value := range []bool{true, false} {
 			files, in := render(t, "../../testdata/golden/"+op+"/want")
+			if op == "memcached" {
+				in.Objects = append(in.Objects, cluster...)
+				var err error
+				if files, err = chart.Render(in); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if op == "memcached" && value {
 				_, in = render(t, "../../testdata/golden/namespaced/want")
 				names := strings.NewReplacer("namespaced-memcached-", "memcached-memcached-", "namespaced-", "memcached-", "name: namespaced\n", "name: memcached\n")
-				in = chart.Input{Name: op, Objects: []byte(names.Replace(string(in.Objects)))}
+				in = chart.Input{Name: op, Objects: []byte(names.Replace(string(in.Objects)) + restricted)}
 			}
 			got := template(t, op, load(t, files), map[string]any{"rbac": map[string]any{"namespaced": value}})
 			if d := cmp.Diff(expected(t, in), got); d != "" {
