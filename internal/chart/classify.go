@@ -123,12 +123,16 @@ func (c *chart) condition() {
 		}
 		o.when = c.enabled(o.when)
 		meta := yamledit.Value(o.node, "metadata")
+		var kept []string
+		if o.crd {
+			kept = []string{".Values.crd.keep"}
+		}
 		c.some(meta, "annotations", func(key *yaml.Node) string {
 			if strings.HasPrefix(key.Value, "cert-manager.io/inject-") {
 				return c.enabled("certManager webhook")
 			}
 			return ""
-		})
+		}, kept...)
 		if o.crd {
 			c.keep(meta)
 			c.conversion(o)

@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -294,6 +295,31 @@ func TestRender_Foreign(t *testing.T) {
 				t.Errorf("metrics.secure=false is not among %v", args)
 			}
 		})
+	}
+}
+
+// A CRD that has an annotation of cert-manager's alone is kept without that, too.
+func TestRender_KeptCRD(t *testing.T) {
+	const inject, keep = "cert-manager.io/inject-ca-from", "helm.sh/resource-policy"
+	_, in := render(t, "../../testdata/golden/webhook-cert-manager/want")
+	in.Objects = []byte(strings.Replace(string(in.Objects), "controller-gen.kubebuilder.io/version", inject, 1))
+	files, err := chart.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for values, want := range map[string][]string{
+		"{}":                              {inject, keep},
+		"{crd: {keep: false}}":            {inject},
+		"{webhook: {enabled: false}}":     {keep},
+		"{certManager: {enabled: false}}": {keep},
+		"{crd: {keep: false}, webhook: {enabled: false}}": nil,
+	} {
+		crd := template(t, in.Name, load(t, files), parse(t, values).(map[string]any))["CustomResourceDefinition /memcacheds.cache.example.com"]
+		annotations, there := crd["metadata"].(map[string]any)["annotations"]
+		got, _ := annotations.(map[string]any)
+		if d := cmp.Diff(want, slices.Sorted(maps.Keys(got))); d != "" || there != (want != nil) {
+			t.Errorf("%s: there are annotations: %v (-want +helm):\n%s", values, there, d)
+		}
 	}
 }
 
