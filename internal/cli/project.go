@@ -44,7 +44,7 @@ func (f *Factory) Changed(set fileset.Set) (fileset.Set, error) {
 func (f *Factory) Below(dir, flag string) (string, error) {
 	rel, err := filepath.Rel(f.Host.Dir, f.Host.Path(filepath.FromSlash(dir)))
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return "", clierr.Usagef("name a directory below this one", "%s %s: it does not lie below %s", flag, dir, f.Host.Dir)
+		return "", clierr.Usagef("name a path below this directory", "%s %s: it does not lie below %s", flag, dir, f.Host.Dir)
 	}
 	return path.Clean(filepath.ToSlash(rel)), nil
 }

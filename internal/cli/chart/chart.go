@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -145,7 +146,13 @@ func open(f *cli.Factory, o *Options) (j *job, err error) {
 	if j.file, err = project.Load(f.Host.Dir); err != nil {
 		return nil, err
 	}
-	o.Manifests = cmp.Or(o.Manifests, j.file.PluginField(PluginKey, manifestsField), cli.InstallerFile)
+	if filepath.IsAbs(o.Manifests) { // PROJECT is for other machines, too
+		if o.Manifests, err = f.Below(o.Manifests, "--manifests"); err != nil {
+			return nil, err
+		}
+		o.Manifests = "./" + o.Manifests
+	}
+	o.Manifests = cmp.Or(filepath.ToSlash(o.Manifests), j.file.PluginField(PluginKey, manifestsField), cli.InstallerFile)
 	if o.Image != "" && !j.builds() {
 		return nil, clierr.Usagef("build "+o.Manifests+" with the image, and leave --image out", "the chart is made of %s, which has its image already", o.Manifests)
 	}
