@@ -73,7 +73,12 @@ it is out of date.`,
 
   # try it
   helm template shop dist/chart --namespace shop-system`,
-		RunE: func(c *cobra.Command, _ []string) error { return Run(c.Context(), f, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if filepath.ToSlash(o.Manifests) == cli.InstallerFile { // to be read; without ./ it is kubebuilder's default, which is built
+				o.Manifests = "./" + cli.InstallerFile
+			}
+			return Run(c.Context(), f, o)
+		},
 	}
 	fs := c.Flags()
 	o.Bind(fs)
