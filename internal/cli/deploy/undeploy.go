@@ -22,7 +22,10 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-const crdKind = "CustomResourceDefinition"
+const (
+	crdKind   = "CustomResourceDefinition"
+	claimKind = "PersistentVolumeClaim"
+)
 
 // NewUndeploy is 'mysdk undeploy'.
 func NewUndeploy(f *cli.Factory) *cobra.Command {
@@ -31,9 +34,10 @@ func NewUndeploy(f *cli.Factory) *cobra.Command {
 		Use: "undeploy", Short: "Delete the operator from a cluster and keep its CRDs", GroupID: "run",
 		Long: `Delete the operator from a cluster and keep its CRDs.
 
-What earlier deploys of the project left behind is deleted, too. A namespace is
-kept if it holds anything that deploy did not bring, such as custom resources,
-or if that cannot be told because the server of an API group does not answer.
+What earlier deploys of the project left behind is deleted, too; volume claims
+only with --yes. A namespace is kept if it holds anything that deploy did not
+bring, such as custom resources, or if that cannot be told because the server of
+an API group does not answer.
 
 Custom resources that need the operator are reported: those with finalizers, and
 those stored in a version that its webhook converts. --wait deletes the operator
@@ -43,7 +47,7 @@ when there are none left, and --crds deletes them while it still runs.`,
 	}
 	o.Bind(c.Flags())
 	c.Flags().BoolVar(&o.crds, "crds", false, "also delete the CRDs and all custom resources")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip confirmation: custom resources are deleted with their CRDs")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip confirmation: custom resources are deleted with their CRDs, and volume claims that the project no longer has")
 	c.Flags().BoolVar(&o.wait, "wait", false, "wait until no custom resource needs the operator before deleting it")
 	cli.ForceFlag(c.Flags(), &o.force)
 	cli.DryRunFlag(c.Flags(), &o.dryRun)
@@ -80,6 +84,9 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 		}
 	} else if err := dependents(ctx, f, client, crds, o); err != nil {
 		return err
+	}
+	if !o.yes {
+		rest = withoutClaims(f, rest, objects)
 	}
 	if rest, err = withoutUsed(ctx, f, client, crds, rest, o.crds); err != nil {
 		return err
@@ -126,6 +133,20 @@ func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objec
 		}
 	}
 	return crds, rest, nil
+}
+
+// withoutClaims are those of all without the claims that the project's objects lack:
+// deploy has kept them for their data.
+func withoutClaims(f *cli.Factory, all, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	claims := slices.DeleteFunc(kube.Without(all, objects), func(u *unstructured.Unstructured) bool {
+		ref := kube.RefOf(u)
+		ref.Namespace = "" // as in a project that does not set it
+		return u.GetKind() != claimKind || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return kube.RefOf(o) == ref })
+	})
+	for _, u := range claims {
+		f.Warn("%s is no longer part of the project, and was kept because it holds data. To delete it, run 'mysdk kubectl delete pvc %s -n %s'", kube.RefOf(u), u.GetName(), u.GetNamespace())
+	}
+	return kube.Without(all, claims)
 }
 
 // withoutUsed are objects without the namespaces that hold what deploy did not
@@ -286,7 +307,7 @@ func keeps(ctx context.Context, f *cli.Factory, client *kube.Client, u *unstruct
 			ok, err := confirm(ctx, f, false, false, counts)
 			return !ok, err
 		}
-	case "PersistentVolumeClaim":
+	case claimKind:
 	default:
 		return false, nil
 	}
