@@ -69,7 +69,8 @@ func FuzzKustomization(f *testing.F) {
 		for _, edit := range []func(string) (string, error){
 			func(s string) (string, error) { return insertAtMarker("k", s, "x", "new") },
 			func(s string) (string, error) { return appendResources("k", s, "new") },
-			func(s string) (string, error) { return prependResource("k", s, "new") },
+			func(s string) (string, error) { return prependItem("k", s, "resources", "new") },
+			func(s string) (string, error) { return prependItem("k", s, "patches", "path: new") },
 			func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
 		} {
 			got, err := edit(text)

@@ -21,18 +21,25 @@ func isMarker(line, marker string) bool {
 	return strings.TrimSpace(line) == markerPrefix+marker
 }
 
-// resources returns the list of a kustomization's resources, and of what older
-// scaffolds have in the place of that: bases. A file that does not parse is
-// refused before it is edited.
+// resources returns the list of a kustomization's resources, of what older
+// scaffolds have in the place of that: bases, and of its patches, as in
+// "path: patch.yaml". A file that does not parse is refused before it is edited.
 func resources(name, text string) ([]string, error) {
 	k, err := parseKustomization(name, text)
-	return append(k.Resources, k.Bases...), err
+	all := append(k.Resources, k.Bases...)
+	for _, patch := range k.Patches {
+		if m, ok := patch.(map[string]any); ok {
+			all = append(all, fmt.Sprint("path: ", m["path"]))
+		}
+	}
+	return all, err
 }
 
 // kustomization is what is read of one.
 type kustomization struct {
 	Resources  []string `json:"resources"`
 	Bases      []string `json:"bases"`
+	Patches    []any    `json:"patches"`
 	Namespace  string   `json:"namespace"`
 	NamePrefix string   `json:"namePrefix"`
 }
@@ -58,21 +65,21 @@ func DeployedNames(text []byte) (prefix, namespace string, err error) {
 	return k.NamePrefix, or(k.Namespace, "system"), err
 }
 
-// listKey is the key of the list that new resources go into.
-func listKey(lines []string) string {
+// listKey is the key of the list that new items go into.
+func listKey(lines []string, list string) string {
 	has := func(key string) bool {
 		return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, key) })
 	}
-	if !has("resources:") && has("bases:") {
+	if list == "resources" && !has("resources:") && has("bases:") {
 		return "bases:"
 	}
-	return "resources:"
+	return list + ":"
 }
 
-// addResources adds entries to the resources of a kustomization, each once, in
-// the way that edit says. The result is read again: an edit that did not work
-// becomes an error with the lines to add by hand.
-func addResources(name, text string, entries []string, edit func(lines, missing []string) []string) (string, error) {
+// addItems adds entries to a list of a kustomization, its resources or patches,
+// each once, in the way that edit says. The result is read again: an edit that
+// did not work becomes an error with the lines to add by hand.
+func addItems(name, text, list string, entries []string, edit func(lines, missing []string) []string) (string, error) {
 	have, err := resources(name, text)
 	if err != nil {
 		return "", err
@@ -91,8 +98,8 @@ func addResources(name, text string, entries []string, edit func(lines, missing 
 			return result, nil
 		}
 	}
-	return "", usage(fmt.Sprintf("add these lines to its resources and run the command again:\n- %s", strings.Join(missing, "\n- ")),
-		"%s:%d: found no place for new resources", name, max(1, lastResource(lines)))
+	return "", usage(fmt.Sprintf("add these lines to its %s and run the command again:\n- %s", list, strings.Join(missing, "\n- ")),
+		"%s:%d: found no place for new %s", name, max(1, lastItem(lines, list)), list)
 }
 
 // insertAtMarker adds resources above a marker.
@@ -100,7 +107,7 @@ func insertAtMarker(name, text, marker string, entries ...string) (string, error
 	if _, err := resources(name, text); err != nil {
 		return "", err
 	}
-	result, err := addResources(name, text, entries, func(lines, missing []string) []string {
+	result, err := addItems(name, text, "resources", entries, func(lines, missing []string) []string {
 		at := slices.IndexFunc(lines, func(l string) bool { return isMarker(l, marker) })
 		if at < 0 {
 			return nil
@@ -115,25 +122,24 @@ func insertAtMarker(name, text, marker string, entries ...string) (string, error
 
 // appendResources adds resources at the end of the list.
 func appendResources(name, text string, entries ...string) (string, error) {
-	return addResources(name, text, entries, func(lines, missing []string) []string {
-		at := lastResource(lines)
+	return addItems(name, text, "resources", entries, func(lines, missing []string) []string {
+		at := lastItem(lines, "resources")
 		if at == 0 {
 			return nil
 		}
-		lines[at-1] = strings.TrimSuffix(lines[at-1], " []") // an empty list
 		return insertItems(lines, at, missing)
 	})
 }
 
-// prependResource puts a resource at the start of the list.
-func prependResource(name, text, entry string) (string, error) {
-	return addResources(name, text, []string{entry}, func(lines, missing []string) []string {
-		key := listKey(lines)
+// prependItem puts an item at the start of a list, which is made where there is none.
+func prependItem(name, text, list, entry string) (string, error) {
+	return addItems(name, text, list, []string{entry}, func(lines, missing []string) []string {
+		key := listKey(lines, list)
 		at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, key) })
 		if at < 0 {
-			return nil
+			at = len(lines)
+			lines = append(lines, key, "")
 		}
-		lines[at] = strings.TrimSuffix(lines[at], " []") // an empty list
 		return insertItems(lines, at+1, missing)
 	})
 }
@@ -142,7 +148,7 @@ func prependResource(name, text, entry string) (string, error) {
 // it.
 func uncommentResource(name, text, entry string) (string, error) {
 	pattern := regexp.MustCompile(`^[ \t]*#[ \t]*- ` + regexp.QuoteMeta(entry) + `[ \t]*$`)
-	result, err := addResources(name, text, []string{entry}, func(lines, missing []string) []string {
+	result, err := addItems(name, text, "resources", []string{entry}, func(lines, missing []string) []string {
 		at := slices.IndexFunc(lines, pattern.MatchString)
 		if at < 0 {
 			return nil
@@ -157,21 +163,37 @@ func uncommentResource(name, text, entry string) (string, error) {
 
 // insertItems inserts list items before a line, indented as the list is.
 func insertItems(lines []string, at int, entries []string) []string {
-	indent := ""
-	if last := lastResource(lines); last > 0 && !strings.HasPrefix(lines[last-1], listKey(lines)) {
-		indent = lines[last-1][:strings.Index(lines[last-1], "-")]
-	}
+	indent := itemIndent(lines, at)
 	items := make([]string, len(entries))
 	for i, e := range entries {
 		items[i] = indent + "- " + e
 	}
+	if at > 0 {
+		lines[at-1] = strings.Replace(lines[at-1], ": []", ":", 1) // an empty list
+	}
 	return slices.Insert(lines, at, items...)
 }
 
-// lastResource returns the number of lines up to the last item of the list of
-// resources, or its key where the list is empty. It is 0 where there is no key.
-func lastResource(lines []string) int {
-	end, key := 0, listKey(lines)
+// itemIndent is the indentation of the first item of the list that goes on at a line.
+func itemIndent(lines []string, at int) string {
+	for at--; at >= 0 && (lines[at] == "" || strings.ContainsAny(lines[at][:1], " \t#-")); at-- {
+	}
+	for _, line := range lines[at+1:] { // below the key
+		switch bare := strings.TrimLeft(line, " \t"); {
+		case bare == "" || bare[0] == '#':
+		case bare[0] == '-':
+			return line[:len(line)-len(bare)]
+		default: // no item yet
+			return ""
+		}
+	}
+	return ""
+}
+
+// lastItem returns the number of lines up to the last item of a list, or its key
+// where the list is empty. It is 0 where there is no key.
+func lastItem(lines []string, list string) int {
+	end, key := 0, listKey(lines, list)
 	inside := false
 	for i, line := range lines {
 		trimmed := strings.TrimSpace(line)

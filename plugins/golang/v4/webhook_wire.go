@@ -2,9 +2,7 @@ package v4
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -141,53 +139,39 @@ func (s *createWebhookSubcommand) wire(disk machinery.Filesystem, d data) error 
 	if err != nil {
 		return err
 	}
-	for _, e := range s.edits(d) {
-		err := edit(disk.FS, e.file, e.change)
-		if errors.Is(err, fs.ErrNotExist) && e.optional {
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	notes, err = editAll(disk.FS, s.edits(d), networkPath)
+	if err != nil {
+		return err
 	}
+	s.notes = append(s.notes, notes...)
 	if s.managerNamespaced {
 		return s.restrictNamespaces(disk.FS, d)
 	}
 	return nil
 }
 
-// fileEdit is a change of a file; optional ones pass over a file that is not
-// there.
-type fileEdit struct {
-	file     string
-	optional bool
-	change   func(text string) (string, error)
-}
-
-// edits lists the changes of manifests, and of the package that makes the
+// edits returns the changes of manifests, and of the package that makes the
 // certificates.
-func (s *createWebhookSubcommand) edits(d data) []fileEdit {
-	all := []fileEdit{
-		{defaultPath, false, s.enableInDefault},
-		{networkPath, true, func(text string) (string, error) {
+func (s *createWebhookSubcommand) edits(d data) map[string]func(string) (string, error) {
+	all := map[string]func(string) (string, error){
+		defaultPath: s.enableInDefault,
+		networkPath: func(text string) (string, error) {
 			return appendResources(networkPath, text, "allow-webhook-traffic.yaml")
-		}},
+		},
 	}
 	if s.defaulting || s.validation {
-		all = append(all, fileEdit{webhooksPath, false, func(text string) (string, error) {
-			return prependResource(webhooksPath, text, "manifests.yaml") // as the template has it
-		}})
+		all[webhooksPath] = func(text string) (string, error) {
+			return prependItem(webhooksPath, text, "resources", "manifests.yaml") // as the template has it
+		}
 	}
 	if s.conversion {
-		all = append(all, fileEdit{crdPath, false, s.enableInCRDs})
+		all[crdPath] = s.enableInCRDs
 	}
 	if s.certs == certsSelf {
-		all = append(all,
-			fileEdit{rbacPath, false, func(text string) (string, error) {
-				return appendResources(rbacPath, text, "webhook_certs_role_binding.yaml")
-			}},
-			fileEdit{targetsPath, false, func(text string) (string, error) { return s.addTargets(text, d) }},
-		)
+		all[rbacPath] = func(text string) (string, error) {
+			return appendResources(rbacPath, text, "webhook_certs_role_binding.yaml")
+		}
+		all[targetsPath] = func(text string) (string, error) { return s.addTargets(text, d) }
 	}
 	return all
 }
@@ -342,14 +326,7 @@ webhooks:
 		return err
 	}
 	return edit(disk, webhooksPath, func(text string) (string, error) {
-		entry := "- path: " + path.Base(NamespacesPatch)
-		if slices.Contains(strings.Split(text, "\n"), entry) {
-			return text, nil
-		}
-		if strings.Contains(text, "\npatches:\n") {
-			return strings.Replace(text, "\npatches:\n", "\npatches:\n"+entry+"\n", 1), nil
-		}
-		return strings.TrimRight(text, "\n") + "\n\npatches:\n" + entry + "\n", nil
+		return prependItem(webhooksPath, text, "patches", "path: "+path.Base(NamespacesPatch))
 	})
 }
 
@@ -368,7 +345,7 @@ func uncommentBlock(name, text, first string) (string, error) {
 	}
 	indent := ""
 	if strings.HasPrefix(first, "-") {
-		indent = listIndent(lines[:at])
+		indent = itemIndent(lines, at)
 	}
 	for i := at; i < len(lines) && strings.HasPrefix(lines[i], "#"); i++ {
 		if i > at && strings.Contains(lines[i], "# Uncomment the following block") {
@@ -379,22 +356,6 @@ func uncommentBlock(name, text, first string) (string, error) {
 		}
 	}
 	return strings.Join(lines, "\n"), nil
-}
-
-// listIndent is the indentation of the list that goes on behind the lines.
-func listIndent(before []string) string {
-	indent := ""
-	for _, line := range slices.Backward(before) {
-		bare := strings.TrimSpace(line)
-		switch own := line[:len(line)-len(strings.TrimLeft(line, " "))]; {
-		case bare == "" || bare[0] == '#':
-		case own == "" && bare[0] != '-': // the key
-			return indent
-		case bare[0] == '-':
-			indent = own
-		}
-	}
-	return ""
 }
 
 // insertSorted puts a line among those above a marker that are greater, so that
@@ -425,7 +386,7 @@ func insertLines(name, text, marker, code string) (string, error) {
 			"%s:%d: the marker %q is missing", name, len(lines), markerPrefix+marker)
 	}
 	if strings.HasPrefix(code, "- ") {
-		code = listIndent(lines[:at]) + code
+		code = itemIndent(lines, at) + code
 	}
 	return strings.Join(slices.Insert(lines, at, code), "\n"), nil
 }

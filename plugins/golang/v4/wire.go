@@ -36,18 +36,11 @@ func (s *createAPISubcommand) wire(disk afero.Fs, d data) error {
 	if !s.doResource {
 		return nil
 	}
-	changes := s.kustomizations(d)
-	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		err := edit(disk, name, changes[name])
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && name == manifestsPath:
-			// kubebuilder's projects have no bundle.
-		case errors.Is(err, fs.ErrNotExist):
-			s.notes = append(s.notes, name+" is not there: nothing was added to it.")
-		case err != nil:
-			return err
-		}
+	note, err = editAll(disk, s.kustomizations(d), manifestsPath) // kubebuilder's projects have no bundle
+	if err != nil {
+		return err
 	}
+	s.notes = append(s.notes, note...)
 	if d.StorageVersion {
 		return nil
 	}
@@ -67,6 +60,20 @@ func edit(disk afero.Fs, name string, change func(text string) (string, error)) 
 		return err
 	}
 	return writeFile(disk, name, changed)
+}
+
+// editAll changes files, and notes those that are not there, but for the optional one.
+func editAll(disk afero.Fs, changes map[string]func(string) (string, error), optional string) (notes []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		switch err := edit(disk, name, changes[name]); {
+		case errors.Is(err, fs.ErrNotExist) && name == optional:
+		case errors.Is(err, fs.ErrNotExist):
+			notes = append(notes, name+" is not there: nothing was added to it.")
+		case err != nil:
+			return nil, err
+		}
+	}
+	return notes, nil
 }
 
 // kustomizations returns the edits that show the API to kustomize.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/example/mysdk/internal/clierr"
 )
 
@@ -187,12 +189,18 @@ func TestKustomizationsThatCannotBeEdited(t *testing.T) {
 
 func TestMissingKustomizationIsANote(t *testing.T) {
 	p := newTestProject(t)
-	if err := p.disk.FS.Remove(rbacPath); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{rbacPath, defaultPath, networkPath, manifestsPath} {
+		if err := p.disk.FS.Remove(name); err != nil {
+			t.Fatal(err)
+		}
 	}
-	sub := p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
-	if notes := strings.Join(sub.Notes(), "\n"); !strings.Contains(notes, rbacPath) {
-		t.Errorf("the notes are %q", notes)
+	api := p.mustCreateAPI(t, "--group=cache", "--kind=Memcached").Notes()
+	webhook := p.mustCreateWebhook(t, "--group=cache", "--kind=Memcached", "--defaulting").Notes()
+	for _, notes := range [][]string{api, webhook} {
+		all := strings.Join(notes, "\n")
+		if !strings.Contains(all, rbacPath) || !strings.Contains(all, defaultPath) || strings.Count(all, "is not there") != 2 {
+			t.Errorf("the notes are %q", notes)
+		}
 	}
 }
 
@@ -223,10 +231,10 @@ func TestEditsOfKustomizations(t *testing.T) {
 			edit: func(s string) (string, error) { return appendResources("k", s, "b.yaml", "c.yaml") },
 			text: "resources: []\n", want: "resources:\n- b.yaml\n- c.yaml\n"},
 		"at the start of the list": {
-			edit: func(s string) (string, error) { return prependResource("k", s, "a.yaml") },
+			edit: func(s string) (string, error) { return prependItem("k", s, "resources", "a.yaml") },
 			text: "patches:\n- path: p\nresources:\n# mine\n  - b.yaml\n", want: "patches:\n- path: p\nresources:\n  - a.yaml\n# mine\n  - b.yaml\n"},
 		"at the start of an empty list in brackets": {
-			edit: func(s string) (string, error) { return prependResource("k", s, "a.yaml") },
+			edit: func(s string) (string, error) { return prependItem("k", s, "resources", "a.yaml") },
 			text: "resources: []\n", want: "resources:\n- a.yaml\n"},
 		"out of a comment, indented": {
 			edit: func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
@@ -254,6 +262,35 @@ func TestEditsOfKustomizations(t *testing.T) {
 			}
 			if again, err := test.edit(got); err != nil || again != got {
 				t.Errorf("the second time: %q, %v", again, err)
+			}
+		})
+	}
+}
+
+// The patch of a namespaced project goes into the list as the user has it.
+func TestPatchOfNamespacedWebhooks(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"indented":             {"resources:\n  - service.yaml\npatches:\n  - path: mine.yaml\n    target:\n      kind: X\n", "resources:\n  - manifests.yaml\n  - service.yaml\npatches:\n  - path: namespaces_patch.yaml\n  - path: mine.yaml\n    target:\n      kind: X\n"},
+		"above the resources":  {"patches:\n- path: mine.yaml\nresources:\n  - service.yaml\n", "patches:\n- path: namespaces_patch.yaml\n- path: mine.yaml\nresources:\n  - manifests.yaml\n  - service.yaml\n"},
+		"empty, in brackets":   {"resources: []\npatches: [] # none\n", "resources:\n- manifests.yaml\npatches: # none\n- path: namespaces_patch.yaml\n"},
+		"with a comment":       {"resources:\n- manifests.yaml\npatches: # mine\n# more\n  - path: mine.yaml\n", "resources:\n- manifests.yaml\npatches: # mine\n  - path: namespaces_patch.yaml\n# more\n  - path: mine.yaml\n"},
+		"there in quotes":      {"resources:\n- manifests.yaml\npatches:\n- path: \"namespaces_patch.yaml\"\n", "resources:\n- manifests.yaml\npatches:\n- path: \"namespaces_patch.yaml\"\n"},
+		"no list":              {"resources:\n- manifests.yaml\n", "resources:\n- manifests.yaml\n\npatches:\n- path: namespaces_patch.yaml\n"},
+		"items in brackets":    {"resources:\n- manifests.yaml\npatches: [{path: mine.yaml}]\n", ""},
+		"a key of nothing yet": {"resources:\n- manifests.yaml\npatches:\nnamePrefix: x\n", "resources:\n- manifests.yaml\npatches:\n- path: namespaces_patch.yaml\nnamePrefix: x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTestProject(t, "--namespaced")
+			p.mustCreateAPI(t, strings.Fields(memcached)...)
+			p.write(t, webhooksPath, test.text)
+			if test.want == "" {
+				_, err := p.createWebhook(t, strings.Fields(memcached+" --defaulting")...)
+				refused(t, err, webhooksPath+":3: found no place for new patches")
+				return
+			}
+			p.mustCreateWebhook(t, strings.Fields(memcached+" --defaulting")...)
+			if diff := cmp.Diff(test.want, p.files(t)[webhooksPath]); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}
