@@ -63,3 +63,17 @@ func TestWebhookNamesAreThoseDeployed(t *testing.T) {
 		})
 	}
 }
+
+// A kind of the same name in another group has a file and functions of the same names.
+func TestWebhooksOfAKindInTwoGroups(t *testing.T) {
+	const core, events = "--group=core --version=v1 --kind=Event", "--group=events --version=v1 --kind=Event --defaulting"
+	for _, first := range []string{" --defaulting", " --programmatic-validation"} {
+		p := newTestProject(t)
+		p.mustCreateWebhook(t, strings.Fields(core+first)...)
+		_, err := p.createWebhook(t, strings.Fields(events)...)
+		refused(t, err, "internal/webhook/v1/event_webhook.go has the webhooks of another kind Event")
+	}
+	p := newTestProject(t, "--multigroup")
+	p.mustCreateWebhook(t, strings.Fields(core+" --defaulting")...)
+	p.mustCreateWebhook(t, strings.Fields(events)...)
+}

@@ -195,6 +195,10 @@ func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, 
 	template := webhookTemplates + strings.Replace(path.Base(name), strings.ToLower(s.resource.Kind)+"_", "{kind}_", 1)
 	file := pkg.files[path.Base(name)]
 	if common := pkg.fileOf("Setup"+s.resource.Kind+"WebhookWithManager", "new"+s.resource.Kind); common != nil {
+		if finish != nil && common.ImportName(s.resource.Path) == "" {
+			return usage("run 'mysdk edit --multigroup' and then this again", "%s has the webhooks of another kind %s: it does not import %s",
+				common.Name, s.resource.Kind, s.resource.Path)
+		}
 		file, parts = common, parts[1:] // what the webhooks have in common is the user's
 	}
 	if file != nil {

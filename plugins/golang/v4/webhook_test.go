@@ -292,7 +292,7 @@ func TestForcedWebhook(t *testing.T) {
 }
 
 func TestWebhookInAFileThatItCannotBeAddedTo(t *testing.T) {
-	const code = "package v1alpha1\n\nfunc SetupMemcachedWebhookWithManager() {}\n"
+	const code = "package v1alpha1\n\nimport _ \"example.com/shop/api/v1alpha1\"\n\nfunc SetupMemcachedWebhookWithManager() {}\n"
 	for name, test := range map[string]struct{ file, text, want string }{
 		"syntax error":    {webhookFile, "package v1alpha1\n\nfunc (", webhookFile + ":3:"},
 		"no builder":      {webhookFile, code, "found no call of Complete in SetupMemcachedWebhookWithManager"},
