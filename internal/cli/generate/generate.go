@@ -161,6 +161,8 @@ func (o *generateCommand) checkArgs(format bool) error {
 		return clierr.Usagef("run them one after the other", "--lint cannot be combined with --check-compat")
 	case o.lint && (o.check || o.dryRun && !o.fix):
 		return clierr.Usagef("run them one after the other", "--lint cannot be combined with --check, nor with --dry-run but for --fix")
+	case o.lint && o.dryRun && o.output != "text":
+		return clierr.Usagef("leave out --fix and --dry-run for the findings in that format", "--dry-run cannot be combined with --output %s", o.output)
 	case o.lint && len(o.what) > 0:
 		return clierr.Usagef("leave them out", "--lint checks all API types, and takes no generators: %s", strings.Join(o.what, " "))
 	case o.fix && !o.lint:

@@ -121,7 +121,9 @@ func reportLint(f *cli.Factory, o *generateCommand, fixed fileset.Set, found []g
 	}
 	var err error
 	switch {
-	case o.dryRun: // the diff is the output
+	case o.dryRun && len(found) > 0: // the diff is the output
+		r.text(f.Host.IO.Err)
+	case o.dryRun:
 	case o.output == "sarif":
 		err = f.Report("json", sarif.New("mysdk generate --lint", cli.ThisBuild().Version, nil, results), nil)
 	default:
