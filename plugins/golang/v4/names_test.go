@@ -176,3 +176,19 @@ func TestMetricNamesDiffer(t *testing.T) {
 		}
 	}
 }
+
+// An API server refuses events of a controller with a longer name.
+func TestNamesOfEventRecorders(t *testing.T) {
+	long := "m" + strings.Repeat("e", 58)
+	for name, want := range map[string]string{
+		"memcached": "memcached-controller",
+		long:        long[:maxLabel-len("-controller")] + "-controller",
+	} {
+		p := newTestProject(t)
+		p.mustCreateAPI(t, "--group=cache", "--kind=M"+name[1:])
+		code := p.files(t)["internal/controller/"+name+"_controller.go"]
+		if !strings.Contains(code, "mgr.GetEventRecorder(\""+want+"\")") {
+			t.Errorf("the recorder is not called %s:\n%s", want, code)
+		}
+	}
+}
