@@ -11,7 +11,6 @@ type Versions struct {
 	Kubernetes        string // k8s.io/api and its siblings
 	ControllerTools   string
 	GolangciLint      string
-	Kustomize         string
 }
 
 // CurrentVersions returns the versions that new scaffolds get.
@@ -24,6 +23,5 @@ func CurrentVersions() Versions {
 		Kubernetes:        "v0.37.2",
 		ControllerTools:   "v0.23.0",
 		GolangciLint:      "v2.12.2",
-		Kustomize:         "v5.8.1",
 	}
 }
