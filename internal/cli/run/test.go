@@ -197,7 +197,7 @@ func packagesToTest(ctx context.Context, f *cli.Factory, args []string) ([]strin
 	}
 	var out bytes.Buffer
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{
-		Name: "go", Args: []string{"list", everyPackage}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: f.Host.IO.Err,
+		Name: "go", Args: slices.Concat([]string{"list"}, listFlags(args), []string{everyPackage}), Dir: f.Host.Dir, Env: testEnv(f.Host.Environ(), args), Stdout: &out, Stderr: f.Host.IO.Err,
 	})
 	if err != nil {
 		return nil, clierr.Failedf("correct what the go command says above", "list the packages: %w", err)

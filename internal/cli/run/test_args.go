@@ -175,17 +175,33 @@ func testEnv(env, args []string, more ...string) []string {
 // needsCgo reports whether a flag asks for what Go has by cgo only: the race
 // detector and the two sanitizers.
 func needsCgo(args []string) bool {
-	own, _ := splitTestArgs(args)
 	on := map[string]bool{}
-	for i := 0; i < len(own); i++ {
-		f := ParseGoFlag(own[i])
-		switch {
-		case takesValue(own[i]):
-			i++
-		case f.Name == "race" || f.Name == "msan" || f.Name == "asan":
-			value, err := strconv.ParseBool(f.value)
-			on[f.Name] = !f.isSet || err == nil && value
-		}
+	for _, words := range flagsOf(args, "race", "msan", "asan") {
+		f := ParseGoFlag(words[0])
+		value, err := strconv.ParseBool(f.value)
+		on[f.Name] = !f.isSet || err == nil && value
 	}
 	return on["race"] || on["msan"] || on["asan"]
+}
+
+// listFlags are the flags on which it depends what packages there are.
+func listFlags(args []string) []string {
+	return slices.Concat(flagsOf(args, "tags", "mod", "modfile", "overlay", "race", "msan", "asan")...)
+}
+
+// flagsOf are those of go test's flags that have one of the names, each with its value.
+func flagsOf(args []string, names ...string) [][]string {
+	own, _ := splitTestArgs(args)
+	var flags [][]string
+	for len(own) > 0 {
+		n := 1
+		if takesValue(own[0]) {
+			n = min(2, len(own))
+		}
+		if slices.Contains(names, ParseGoFlag(own[0]).Name) {
+			flags = append(flags, own[:n])
+		}
+		own = own[n:]
+	}
+	return flags
 }
