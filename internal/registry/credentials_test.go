@@ -53,8 +53,13 @@ func TestParseCredentials(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if old, err := ParseCredentials([]byte(`{"r.example.com": {"username": "me", "password": "p"}}`)); err != nil || len(old.entries) != 1 {
-		t.Errorf("of the older form: %v, %v", old, err)
+	for data, want := range map[string]int{
+		`{"r.example.com": {"username": "me", "password": "p"}}`: 1, // the older form
+		`{"credsStore": "desktop", "auths": null}`:               0, `{"detachKeys": "ctrl-e"}`: 0,
+	} {
+		if c, err := ParseCredentials([]byte(data)); err != nil || len(c.entries) != want {
+			t.Errorf("%s: %v, %v", data, c, err)
+		}
 	}
 }
 

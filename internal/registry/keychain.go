@@ -59,7 +59,9 @@ func podmanFiles() []string {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		list[0] = filepath.Join(dir, "containers", "auth.json")
 	}
-	if home, err := os.UserHomeDir(); err == nil {
+	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		list = append(list, filepath.Join(dir, "containers", "auth.json"))
+	} else if home, err := os.UserHomeDir(); err == nil {
 		list = append(list, filepath.Join(home, ".config", "containers", "auth.json"))
 	}
 	return list

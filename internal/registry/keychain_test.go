@@ -13,15 +13,17 @@ import (
 
 // TestKeychain: podman login counts beside docker login, which comes first.
 func TestKeychain(t *testing.T) {
-	home, runtime, named := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "named.json")
+	home, runtime, config, named := t.TempDir(), t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "named.json")
 	t.Setenv("HOME", home)
 	t.Setenv("DOCKER_CONFIG", "")
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("REGISTRY_AUTH_FILE", "")
 	for file, hosts := range map[string][]string{
 		filepath.Join(home, ".docker/config.json"): {"docker.example.com"}, named: {"named.example.com"},
 		filepath.Join(runtime, "containers/auth.json"):      {"docker.example.com", "runtime.example.com"},
 		filepath.Join(home, ".config/containers/auth.json"): {"runtime.example.com", "home.example.com"},
+		filepath.Join(config, "containers/auth.json"):       {"config.example.com"},
 	} {
 		text := ""
 		for i, host := range hosts {
@@ -54,6 +56,12 @@ func TestKeychain(t *testing.T) {
 	} {
 		if got := user(host); got != want {
 			t.Errorf("%s: %q, want %q", host, got, want)
+		}
+	}
+	t.Setenv("XDG_CONFIG_HOME", config)
+	for host, want := range map[string]string{"runtime.example.com": "auth.json-1", "config.example.com": "auth.json-0", "home.example.com": ""} {
+		if got := user(host); got != want {
+			t.Errorf("with XDG_CONFIG_HOME %s: %q, want %q", host, got, want)
 		}
 	}
 	t.Setenv("REGISTRY_AUTH_FILE", named)
