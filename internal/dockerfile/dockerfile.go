@@ -19,14 +19,26 @@ type Instruction struct {
 }
 
 // Parse takes a Dockerfile apart. An instruction goes on in the next line after a
-// backslash; comments and empty lines may stand between.
+// backslash; comments and empty lines may stand between. So does one with
+// here-documents, up to the end of the last.
 func Parse(data []byte) []Instruction {
 	var all []Instruction
+	var ends []string // of here-documents
 	open, above, last, n := false, "", "", 0
 	for line := range strings.Lines(string(data)) {
 		n++
 		line = strings.TrimRight(line, " \t\r\n")
 		text := strings.TrimSpace(line)
+		if len(ends) > 0 {
+			in := &all[len(all)-1]
+			in.Text += "\n" + line
+			if line == ends[0] || "-"+strings.TrimLeft(line, "\t") == ends[0] {
+				ends = ends[1:]
+			} else if strings.EqualFold(in.Args[:3], "RUN") { // it is the command
+				in.Args += " " + text
+			}
+			continue
+		}
 		aside := text == "" || text[0] == '#'
 		switch {
 		case open:
@@ -44,14 +56,33 @@ func Parse(data []byte) []Instruction {
 		}
 		in := &all[len(all)-1]
 		text, open = strings.CutSuffix(text, `\`)
-		in.Args = strings.TrimSpace(in.Args + " " + text)
+		in.Args = strings.TrimSpace(in.Args + " " + strings.ReplaceAll(text, "\t", " "))
+		if !open {
+			ends = documents(in.Args)
+		}
 	}
 	for i := range all {
 		in := &all[i]
-		in.Name, in.Args, _ = strings.Cut(strings.ReplaceAll(in.Args, "\t", " "), " ")
+		in.Name, in.Args, _ = strings.Cut(in.Args, " ")
 		in.Name, in.Args = strings.ToUpper(in.Name), strings.TrimSpace(in.Args)
 	}
 	return slices.DeleteFunc(all, func(in Instruction) bool { return in.Name == "" })
+}
+
+// documents are the lines that end an instruction's here-documents. Tabs may come
+// before one with a - in front.
+func documents(instruction string) (ends []string) {
+	name, args, _ := strings.Cut(instruction, " ")
+	if !slices.Contains([]string{"ADD", "COPY", "RUN"}, strings.ToUpper(name)) {
+		return nil
+	}
+	for _, w := range Words(args) {
+		if end, ok := strings.CutPrefix(strings.TrimLeft(w, "0123456789"), "<<"); ok && end != "" && end[0] != '<' {
+			end, _ = unquote(end)
+			ends = append(ends, end)
+		}
+	}
+	return ends
 }
 
 // Words splits arguments at spaces outside of quotes. Quotes and backslashes stay

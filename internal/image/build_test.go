@@ -310,6 +310,7 @@ func TestBuildLeavesOut(t *testing.T) {
 		"one stage that sets a variable": {"FROM golang\nENV CGO_ENABLED=0\nRUN go build -o /op ./cmd\nENV MODE=fast\n", []string{"Dockerfile:4: ENV MODE=fast:"}},
 		"another program":                {"FROM distroless\nENTRYPOINT [\"/tini\", \"--\", \"/manager\"]\n", []string{"Dockerfile:2: ENTRYPOINT [\"/tini\", \"--\", \"/manager\"]: the image starts /manager"}},
 		"another signal":                 {"FROM distroless\nSTOPSIGNAL SIGTERM\nSTOPSIGNAL SIGINT\n", []string{"Dockerfile:3: STOPSIGNAL SIGINT: containers of the image get SIGTERM"}},
+		"documents":                      {"FROM golang AS builder\nRUN <<EOF\nset -e\ngo build -o op ./cmd\nEOF\nFROM distroless\nCOPY --from=builder /w/op /\nCOPY <<EOF /etc/motd\nUSER 1\nEOF\n", []string{"Dockerfile:8: COPY <<EOF /etc/motd: the image has only"}},
 		"none":                           {"", nil},
 	} {
 		w, _ := faked(t)

@@ -153,6 +153,7 @@ func TestParseRecipeRefuses(t *testing.T) {
 		"FROM scratch\nCOPY --chown=1 a /":      "d:2: COPY --chown=1 cannot be followed",
 		"FROM scratch\nCOPY ../../etc/passwd /": "d:2: COPY ../../etc/passwd: a source is a plain path",
 		"FROM scratch\nCOPY *.yaml /":           "d:2: COPY *.yaml: a source is a plain path",
+		"FROM scratch\nCOPY <<EOF /a\nb\nEOF":   "d:2: COPY <<EOF: a source is a plain path",
 		"FROM scratch\nCOPY a $TO":              "d:2: COPY to \"$TO\": a target is a plain path",
 	}
 	for text, want := range tests {

@@ -231,7 +231,7 @@ func (r *Recipe) copy(args string, line int) error {
 	for _, from := range list[:len(list)-1] {
 		clean := strings.TrimPrefix(path.Clean(from), "/")
 		clean = cmp.Or(clean, ".")
-		if !fs.ValidPath(clean) || strings.ContainsAny(from, "*?[$") {
+		if !fs.ValidPath(clean) || strings.ContainsAny(from, "*?[$<") {
 			return fmt.Errorf("COPY %s: a source is a plain path below the Dockerfile's directory", from)
 		}
 		c.From = append(c.From, clean)
