@@ -198,6 +198,9 @@ func (o *localOptions) check(ctx context.Context, f *cli.Factory) (err error) {
 	if o.ui && !o.Embedded() {
 		return clierr.Usagef("leave out --ui, or --kubeconfig and --context", "--ui is for the embedded cluster, but another one is named")
 	}
+	if f.Given["webhook-host"] && o.Embedded() {
+		return clierr.Usagef("leave out --webhook-host, or name the cluster with --kubeconfig or --context", "--webhook-host is for a cluster of your own, but none is named")
+	}
 	if o.restore && o.Fresh {
 		return clierr.Usagef("leave out --fresh, or --restore", "--fresh empties the embedded cluster, but --restore only restores what is in it")
 	}
