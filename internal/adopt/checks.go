@@ -123,18 +123,18 @@ func (in *inspection) runLocal() (Command, fileset.Set, error) {
 	if in.broken != nil {
 		return in.unreadable(name)
 	}
-	main, err := localrun.Inspect(in.Host, in.Dir)
+	main, flags, err := localrun.Inspect(in.Host, in.Dir)
 	if err != nil {
 		return needs(name, "no main package was found:", advice(err)...)
 	}
-	said := "main package " + main.Package
+	said := "main package " + main
 	for _, flag := range []string{"metrics-bind-address", "health-probe-bind-address", "leader-elect"} {
-		if main.Flags[flag] {
+		if flags[flag] {
 			said += ", --" + flag
 		}
 	}
 	if in.facts.namespaces == "" {
-		where := cmp.Or(in.facts.manager, main.Package)
+		where := cmp.Or(in.facts.manager, main)
 		return Command{
 			Name: name, Status: Works, Detail: said + "; it watches all namespaces, and for --watch-namespace:",
 			Do: []string{where + ": read WATCH_NAMESPACE and set Cache.DefaultNamespaces of the manager's options to the namespaces in it"},
@@ -206,11 +206,11 @@ func (in *inspection) image() (Command, fileset.Set, error) {
 	if in.broken != nil {
 		return in.unreadable(name)
 	}
-	main, err := localrun.Inspect(in.Host, in.Dir)
+	main, _, err := localrun.Inspect(in.Host, in.Dir)
 	if err != nil {
 		return needs(name, "no main package was found:", advice(err)...)
 	}
-	return works(name, "main package %s; the Dockerfile is not used", main.Package)
+	return works(name, "main package %s; the Dockerfile is not used", main)
 }
 
 func (in *inspection) bundle() (Command, fileset.Set, error) {

@@ -92,7 +92,10 @@ func (r *run) kubeconfigFor() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name, err := r.privateFile(kubeconfigPrefix, data)
+	name, err := r.private(kubeconfigPrefix)
+	if err == nil {
+		err = r.Host.Files.WriteFile(name, data, 0o600)
+	}
 	if err != nil {
 		return "", fmt.Errorf("write the operator's kubeconfig: %w", err)
 	}

@@ -24,20 +24,15 @@ const (
 	debugFlags = "-gcflags=all=-N -l"
 )
 
-// debugger is how the operator runs under Delve.
-type debugger struct {
-	dlv string // path of the program
-}
-
 // findDebugger takes dlv from PATH, or installs the pinned version into mysdk's
 // cache. The go command builds it outside of any module, so the operator's
 // go.mod does not count and does not change.
 func (r *run) findDebugger(ctx context.Context) error {
-	if r.Debug == 0 || r.plan.debugger.dlv != "" {
+	if r.Debug == 0 || r.plan.dlv != "" {
 		return nil
 	}
 	if path, err := r.Host.LookPath("dlv"); err == nil {
-		r.plan.debugger.dlv = path
+		r.plan.dlv = path
 		return nil
 	}
 	cache, err := r.Host.CacheDir()
@@ -54,7 +49,7 @@ func (r *run) findDebugger(ctx context.Context) error {
 			return err
 		}
 	}
-	r.plan.debugger.dlv = name
+	r.plan.dlv = name
 	return nil
 }
 
@@ -79,11 +74,11 @@ func (r *run) installDebugger(ctx context.Context, dir string) error {
 	return nil
 }
 
-// command runs the operator under the debugger: the program, its arguments, and
+// underDebugger runs the operator under the debugger: the program, its arguments, and
 // what to tell the user. The operator waits for the first client, as main and
 // the start of the manager could not be stopped in otherwise; under Watch it
 // does not, or every save would stop the reconciling.
-func (d debugger) command(r *run, args []string) (string, []string, []string) {
+func (r *run) underDebugger(args []string) (string, []string, []string) {
 	address := "127.0.0.1:" + strconv.Itoa(r.Debug)
 	all := []string{"exec", r.plan.binary, "--headless", "--listen=" + address, "--api-version=2", "--accept-multiclient"}
 	state := "the operator waits until one is connected and continues"
@@ -97,7 +92,7 @@ func (d debugger) command(r *run, args []string) (string, []string, []string) {
 		fmt.Sprintf("  GoLand: Run > Edit Configurations > + > Go Remote, host 127.0.0.1, port %d", r.Debug),
 		"  terminal: dlv connect " + address,
 	}
-	return d.dlv, append(append(all, "--"), args...), notes
+	return r.plan.dlv, append(append(all, "--"), args...), notes
 }
 
 // checkDebug refuses a port that there cannot be.

@@ -60,14 +60,15 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 	}
 	// The path is the credential: API servers show no certificate of their own.
 	secret := rand.Text()
-	if h.proxy, err = newWebhookProxy(ctx, listen, secret, h.certs); err != nil {
+	var note noteWebhook
+	if r.control != nil {
+		note = r.noteWebhook
+	}
+	if h.proxy, err = newWebhookProxy(ctx, listen, secret, h.certs, r.Host.Now, note); err != nil {
 		return nil, clierr.WithHint(fmt.Errorf("listen for webhooks on %s: %w", listen, err), "choose another address or port with --webhook-listen")
 	}
-	if r.control != nil {
-		h.proxy.tell(r.Host.Now, r.noteWebhook)
-	}
 	h.url = "https://" + net.JoinHostPort(where, strconv.Itoa(h.proxy.port()))
-	h.at = endpoint{base: h.url + "/" + secret, ca: h.certs.ca}
+	h.at = endpoint{base: h.url + "/" + secret, ca: h.certs.cert}
 	if address, _, err := net.SplitHostPort(listen); err == nil && !r.embedded {
 		address = net.JoinHostPort(address, strconv.Itoa(h.proxy.port()))
 		r.screen.say("listening on %s for webhooks; only requests with this run's secret path are answered (--webhook-listen changes the address)", address)
@@ -113,7 +114,7 @@ func (h *hooks) writeCertificates() error {
 	if err := host.MkdirAll(h.r.Host.Files, dir, 0o700); err != nil {
 		return fmt.Errorf("keep the webhooks' certificates: %w", err)
 	}
-	for name, data := range map[string][]byte{"ca.crt": h.certs.ca, "tls.crt": h.certs.cert, "tls.key": h.certs.key} {
+	for name, data := range map[string][]byte{"ca.crt": h.certs.cert, "tls.crt": h.certs.cert, "tls.key": h.certs.key} {
 		if err := h.r.Host.Files.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			return fmt.Errorf("keep the webhooks' certificates: %w", err)
 		}

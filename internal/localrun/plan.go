@@ -29,7 +29,7 @@ type plan struct {
 	binary     string   // path that this run has it at
 	namespaces []string // watched, without repeats
 	userEnv    []string // KEY=VALUE as given
-	debugger   debugger // found before the operator is started
+	dlv        string   // path of the debugger, found before the operator is started
 }
 
 // Check refuses options that are wrong in any project. What is in manifests is for

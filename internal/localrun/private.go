@@ -41,16 +41,6 @@ func (r *run) private(prefix string) (string, error) {
 	return name, nil
 }
 
-// privateFile writes a kubeconfig that only the user can read, for as long as
-// the run lasts.
-func (r *run) privateFile(prefix string, data []byte) (string, error) {
-	name, err := r.private(prefix)
-	if err != nil {
-		return "", err
-	}
-	return name, r.Host.Files.WriteFile(name, data, 0o600)
-}
-
 // ownProgram gives the run a path for its operator: what another run builds
 // meanwhile may be other code, or have other flags.
 func (r *run) ownProgram() error {

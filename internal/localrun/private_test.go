@@ -21,7 +21,10 @@ func TestRemoveLeft(t *testing.T) {
 	if err := r.removeLeft(); err != nil {
 		t.Errorf("without a directory: %v", err)
 	}
-	mine, err := r.privateFile("kubeconfig-operator-", []byte("token"))
+	mine, err := r.private("kubeconfig-operator-")
+	if err == nil {
+		err = os.WriteFile(mine, []byte("token"), 0o600)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,24 +20,13 @@ const noteTimeout = 2 * time.Second
 // noteWebhook is told of a call once it is answered.
 type noteWebhook func(ctx context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int)
 
-// tell has calls from now on reported to note, with times of that clock.
-func (f *webhookProxy) tell(clock func() time.Time, note noteWebhook) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.clock, f.note = clock, note
-}
-
-// noting reports what next was asked and has answered. The API server has the
-// answer before that.
-func (f *webhookProxy) noting(next http.Handler) http.Handler {
+// noting reports what next was asked and has answered, with times of clock. The API
+// server has the answer before that. A nil note wants to know of nothing.
+func noting(clock func() time.Time, note noteWebhook, next http.Handler) http.Handler {
+	if note == nil {
+		return next
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.mu.Lock()
-		note, clock := f.note, f.clock
-		f.mu.Unlock()
-		if note == nil {
-			next.ServeHTTP(w, r)
-			return
-		}
 		began := clock()
 		request, err := io.ReadAll(r.Body)
 		if err != nil {

@@ -25,16 +25,14 @@ type webhookProxy struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed at each change of what follows
 	target  *url.URL      // the operator's server; nil: wait for it
-	note    noteWebhook   // nil: nobody wants to know of calls
-	clock   func() time.Time
-	refusal string // why there is no use in waiting; "" if there is
+	refusal string        // why there is no use in waiting; "" if there is
 }
 
 // newWebhookProxy listens on address, and answers requests whose path begins with
 // /secret only: others than the cluster may reach the port. The operator's
 // server shows the certificate of certs too, which proves that no other process
-// took its port.
-func newWebhookProxy(ctx context.Context, address, secret string, certs *certificates) (*webhookProxy, error) {
+// took its port. Calls are reported to note, unless it is nil, with times of clock.
+func newWebhookProxy(ctx context.Context, address, secret string, certs *certificates, clock func() time.Time, note noteWebhook) (*webhookProxy, error) {
 	pair, err := tls.X509KeyPair(certs.cert, certs.key)
 	if err != nil {
 		return nil, err
@@ -63,7 +61,7 @@ func newWebhookProxy(ctx context.Context, address, secret string, certs *certifi
 		ErrorLog: quietLog(),
 	}
 	f.server = &http.Server{
-		Handler: http.StripPrefix("/"+secret, f.noting(f.waiting(proxy))), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(),
+		Handler: http.StripPrefix("/"+secret, noting(clock, note, f.waiting(proxy))), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	}
 	go func() {

@@ -67,13 +67,13 @@ func caller(t *testing.T, f *webhookProxy, certs *certificates) func(ctx context
 	}
 }
 
-func newTestProxy(t *testing.T) (*webhookProxy, *certificates) {
+func newTestProxy(t *testing.T, note noteWebhook) (*webhookProxy, *certificates) {
 	t.Helper()
 	certs, err := makeCertificates(time.Now(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newWebhookProxy(t.Context(), "127.0.0.1:0", "secret", certs)
+	f, err := newWebhookProxy(t.Context(), "127.0.0.1:0", "secret", certs, time.Now, note)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func newTestProxy(t *testing.T) (*webhookProxy, *certificates) {
 // TestFront: a request that comes before the operator is answered by it, and so
 // is one during a restart, by the new one.
 func TestFront(t *testing.T) {
-	f, certs := newTestProxy(t)
+	f, certs := newTestProxy(t, nil)
 	ask := apiServer(t, f, certs)
 	type answer struct {
 		code int
@@ -116,7 +116,7 @@ func TestFront(t *testing.T) {
 // TestFrontWantsTheSecret: whoever else reaches the port gets no answer of the
 // operator's, not even that there is none.
 func TestFrontWantsTheSecret(t *testing.T) {
-	f, certs := newTestProxy(t)
+	f, certs := newTestProxy(t, nil)
 	ask := caller(t, f, certs)
 	s := webhookServer(t, certs, "operator")
 	f.point(s.Listener.Addr().String())
@@ -131,7 +131,7 @@ func TestFrontWantsTheSecret(t *testing.T) {
 }
 
 func TestFrontRefuses(t *testing.T) {
-	f, certs := newTestProxy(t)
+	f, certs := newTestProxy(t, nil)
 	ask := apiServer(t, f, certs)
 	f.refuse("the operator has ended")
 	if code, text := ask(t.Context()); code != http.StatusServiceUnavailable || text != "the operator has ended" {
@@ -173,7 +173,7 @@ func BenchmarkFront(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		f, err := newWebhookProxy(b.Context(), "127.0.0.1:0", "secret", certs)
+		f, err := newWebhookProxy(b.Context(), "127.0.0.1:0", "secret", certs, time.Now, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -178,7 +178,7 @@ func TestCertificates(t *testing.T) {
 	if _, err := leaf.Verify(x509.VerifyOptions{DNSName: "localhost", Roots: pool, CurrentTime: now}); err == nil {
 		t.Error("the certificate of one run is good for another")
 	}
-	if _, err := (&certificates{ca: []byte("x")}).trusted(); err == nil {
+	if _, err := (&certificates{cert: []byte("x")}).trusted(); err == nil {
 		t.Error("a broken authority is trusted")
 	}
 }
