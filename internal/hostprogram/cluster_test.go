@@ -59,7 +59,7 @@ func (p Programs) testTwoProjects(t *testing.T) {
 	deployments := func(names ...string) []Deployment {
 		var all []Deployment
 		for _, n := range names {
-			all = append(all, Deployment{n, []Container{{"manager", "controller:latest"}, {"proxy", "proxy:1"}}, nil})
+			all = append(all, Deployment{n, "", []Container{{"manager", "controller:latest"}, {"proxy", "proxy:1"}}, nil})
 		}
 		return all
 	}
@@ -172,8 +172,8 @@ func (p Programs) testMissing(t *testing.T) {
 	const img = "r.example.com/shop:v0.0.1"
 	register := func(containers ...Container) {
 		t.Helper()
-		first := Deployment{"first", []Container{{"manager", "first:1"}, {"helper", img}}, nil}
-		if _, err := p.Register(t.Context(), "shop", []Deployment{first, {"shop-manager", containers, []Container{{"init", "init:1"}}}}); err != nil {
+		first := Deployment{"first", "", []Container{{"manager", "first:1"}, {"helper", img}}, nil}
+		if _, err := p.Register(t.Context(), "shop", []Deployment{first, {"shop-manager", "", containers, []Container{{"init", "init:1"}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,6 +226,14 @@ func (p Programs) testMissing(t *testing.T) {
 	register(Container{"redis", "redis:7"})
 	if got := problems(); len(got) != 1 || strings.Contains(got[0], "redis:7") {
 		t.Errorf("problems with another Deployment %q", got)
+	}
+	// What is here but does not run on this machine is not missing.
+	if _, err := image.BuildFiles(t.Context(), p.Host, image.FilesOptions{Image: "tool:1", Files: image.Files{"other": []byte("x")}}); err != nil {
+		t.Fatal(err)
+	}
+	register(Container{"manager", "tool:1"})
+	if got := problems(); len(got) != 2 || !strings.Contains(got[1], ": image tool:1 is on this machine, but it has no program /manager: ") {
+		t.Errorf("problems with an image without a program %q", got)
 	}
 }
 

@@ -92,6 +92,7 @@ func programFile() string {
 // Deployment is one of an operator, with what its pods run.
 type Deployment struct {
 	Name       string
+	Namespace  string // "" is that of the operator
 	Containers []Container
 	Init       []Container // init containers
 }
@@ -145,10 +146,10 @@ func (p Programs) tellAll(ctx context.Context, namespace string, deployments []D
 	var told []state.Program
 	for i, d := range deployments {
 		if images := d.missing(found, anywhere); len(images) > 0 {
-			programs[i] = append(programs[i], state.Program{Image: images[0], Problem: p.problem(images)})
+			programs[i] = append(programs[i], state.Program{Image: images[0], Problem: p.problem(images, found)})
 		}
 		for _, prog := range programs[i] {
-			now, err := p.tell(ctx, prog, state.WorkloadName(namespace, "Deployment", d.Name))
+			now, err := p.tell(ctx, prog, state.WorkloadName(cmp.Or(d.Namespace, namespace), "Deployment", d.Name))
 			told = append(told, now...)
 			if err != nil {
 				return told, err
@@ -259,7 +260,8 @@ func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
 }
 
 // find returns the program of an image: the project's, built now, or that of an
-// image built on this machine. Without either it is empty.
+// image built on this machine. Without either it names no image, and has the problem
+// of an image that is here all the same.
 func (p Programs) find(ctx context.Context, img string) (state.Program, error) {
 	if p.Project != nil && img == p.Project.Image {
 		return p.build(ctx, img)
@@ -267,36 +269,51 @@ func (p Programs) find(ctx context.Context, img string) (state.Program, error) {
 	stored, err := image.Open(ctx, p.Host, image.OpenOptions{
 		Image: img, Offline: true, Roots: func(map[string]string) []string { return []string{binaryName} },
 	})
-	switch {
-	case err == nil && runnable(stored):
-		path, sum, err := p.keep(stored.Files[binaryName])
-		if err != nil {
-			return state.Program{}, fmt.Errorf("take the operator out of image %s: %w", img, err)
-		}
-		p.Say("Image %s: the program of the image on this machine", img)
-		return state.Program{
-			Image: img, Path: path, ID: sum, Commands: []string{"/" + binaryName},
-			Source: "image " + img + " of this machine", Project: stored.Project,
-		}, nil
-	case ctx.Err() != nil:
+	if ctx.Err() != nil || errors.Is(err, image.ErrNotHere) {
 		return state.Program{}, ctx.Err()
 	}
-	return state.Program{}, nil
+	if why := unusable(img, stored, err); why != "" {
+		return state.Program{Problem: why}, nil
+	}
+	path, sum, err := p.keep(stored.Files[binaryName])
+	if err != nil {
+		return state.Program{}, fmt.Errorf("take the operator out of image %s: %w", img, err)
+	}
+	p.Say("Image %s: the program of the image on this machine", img)
+	return state.Program{
+		Image: img, Path: path, ID: sum, Commands: []string{"/" + binaryName},
+		Source: "image " + img + " of this machine", Project: stored.Project,
+	}, nil
 }
 
-// runnable reports whether an image has a program that runs outside of a container of
-// this machine: images are for Linux, and not always for the same architecture.
-func runnable(c *image.Contents) bool {
-	return len(c.Files[binaryName]) > 0 && c.Platform == runtime.GOOS+"/"+runtime.GOARCH
+// unusable says why an image, which was opened with err, has no program that runs
+// outside of a container of this machine: images are for Linux, and not always for the
+// same architecture. "" is that it has one.
+func unusable(img string, c *image.Contents, err error) string {
+	why, then, here := "", "run 'mysdk run bundle' or 'mysdk deploy' in the operator's project, which builds it from source", runtime.GOOS+"/"+runtime.GOARCH
+	switch {
+	case err != nil:
+		why, then = "it cannot be used: "+err.Error(), cmp.Or(clierr.HintOf(err), then)
+	case len(c.Files[binaryName]) == 0:
+		why = "it has no program /" + binaryName
+	case c.Platform != here:
+		why = fmt.Sprintf("it is for %s, and this machine runs %s", c.Platform, here)
+	default:
+		return ""
+	}
+	return fmt.Sprintf("image %s is on this machine, but %s: %s", img, why, then)
 }
 
-// problem says why there is no program, and what to do about it.
-func (p Programs) problem(images []string) string {
+// problem says why none of the images has a program, and what to do about it.
+func (p Programs) problem(images []string, found map[string]state.Program) string {
 	which, img, then := "it", images[0], ""
 	if len(images) > 1 {
 		which, img, then = "the operator's", "IMAGE", " and install the operator again"
 	}
 	why := fmt.Sprintf("this cluster runs operators that were built on this machine, and it has no image %s: build %s with 'mysdk image build --image %s'%s", strings.Join(images, " or "), which, img, then)
+	if i := slices.IndexFunc(images, func(img string) bool { return found[img].Problem != "" }); i >= 0 {
+		why = found[images[i]].Problem
+	}
 	if p.Project != nil {
 		why += fmt.Sprintf("; the project here has the image %s", p.Project.Image)
 	}

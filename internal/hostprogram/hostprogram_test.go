@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -53,20 +54,26 @@ func object(t *testing.T, manifest string) *unstructured.Unstructured {
 	return u
 }
 
-// TestRunnable: a program for another architecture, or another system, is none.
-func TestRunnable(t *testing.T) {
-	program := image.Files{binaryName: []byte("x")}
+// TestUnusable: a program for another architecture, or another system, is none.
+func TestUnusable(t *testing.T) {
+	program, here := image.Files{binaryName: []byte("x")}, runtime.GOOS+"/"+runtime.GOARCH
+	const then = ": run 'mysdk run bundle' or 'mysdk deploy' in the operator's project, which builds it from source"
 	for name, tc := range map[string]struct {
 		contents image.Contents
-		want     bool
+		err      error
+		want     string
 	}{
-		"for this machine":     {image.Contents{Files: program, Platform: runtime.GOOS + "/" + runtime.GOARCH}, true},
-		"for another one":      {image.Contents{Files: program, Platform: "linux/pdp11"}, false},
-		"without any":          {image.Contents{Platform: runtime.GOOS + "/" + runtime.GOARCH}, false},
-		"for another one's OS": {image.Contents{Files: program, Platform: "plan9/" + runtime.GOARCH}, false},
+		"for this machine":     {contents: image.Contents{Files: program, Platform: here}},
+		"for another one":      {image.Contents{Files: program, Platform: "linux/pdp11"}, nil, "it is for linux/pdp11, and this machine runs " + here + then},
+		"without any":          {image.Contents{Platform: here}, nil, "it has no program /manager" + then},
+		"for another one's OS": {image.Contents{Files: program, Platform: "plan9/" + runtime.GOARCH}, nil, "it is for plan9/" + runtime.GOARCH + ", and this machine runs " + here + then},
+		"damaged":              {image.Contents{}, clierr.Failedf("build it again", "the blob is broken"), "it cannot be used: the blob is broken: build it again"},
 	} {
-		if got := runnable(&tc.contents); got != tc.want {
-			t.Errorf("%s: %v", name, got)
+		if tc.want != "" {
+			tc.want = "image shop:v9 is on this machine, but " + tc.want
+		}
+		if got := unusable("shop:v9", &tc.contents, tc.err); got != tc.want {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }
@@ -156,11 +163,15 @@ func TestProjectCommands(t *testing.T) {
 // TestProblem says what to type, and what the project here has.
 func TestProblem(t *testing.T) {
 	p := Programs{Project: &Project{Image: "controller:latest"}}
-	got := p.problem([]string{"shop:v9"}) + p.problem([]string{"proxy:1", "shop:v9"})
+	got := p.problem([]string{"shop:v9"}, nil) + p.problem([]string{"proxy:1", "shop:v9"}, nil)
 	for _, want := range []string{"no image shop:v9: build it with 'mysdk image build --image shop:v9'; the project here has the image controller:latest", "no image proxy:1 or shop:v9: build the operator's with 'mysdk image build --image IMAGE' and install the operator again"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)
 		}
+	}
+	found := map[string]state.Program{"shop:v9": {Problem: "image shop:v9 is on this machine, but broken"}}
+	if got := p.problem([]string{"proxy:1", "shop:v9"}, found); got != found["shop:v9"].Problem+"; the project here has the image controller:latest" {
+		t.Errorf("of an image that is here: %q", got)
 	}
 }
 

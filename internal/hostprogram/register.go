@@ -48,17 +48,15 @@ func (p Programs) RegisterProject(ctx context.Context, objects []*unstructured.U
 		return nil
 	}
 	p.Project = &Project{Dir: p.Project.Dir, Image: img}
-	program, err := p.find(ctx, img)
-	if err != nil {
-		return err
-	}
+	var own []Deployment
 	for _, u := range objects {
-		if !slices.ContainsFunc(containersOf(u), func(c Container) bool { return c.Image == img }) {
-			continue
-		}
-		if _, err := p.tell(ctx, program, state.WorkloadName(u.GetNamespace(), "Deployment", u.GetName())); err != nil {
-			return err
-		}
+		own = append(own, Deployment{
+			Name: u.GetName(), Namespace: u.GetNamespace(),
+			Containers: slices.DeleteFunc(containersOf(u), func(c Container) bool { return c.Image != img }),
+		})
+	}
+	if _, err := p.Register(ctx, "", own); err != nil {
+		return err
 	}
 	return p.collect(ctx)
 }

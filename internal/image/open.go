@@ -44,6 +44,10 @@ type Contents struct {
 	Files    Files
 }
 
+// ErrNotHere is that of an image which is not in the store, where no registry may be
+// asked.
+var ErrNotHere = errors.New("is not on this machine")
+
 // Open reads the files of an image: of that in the store of this machine, else
 // of that in its registry. Of one for several platforms it takes that for
 // linux on this machine's architecture, else the first.
@@ -59,7 +63,7 @@ func Open(ctx context.Context, h host.Host, o OpenOptions) (*Contents, error) {
 	case !first && (c != nil || err != nil):
 		return c, err
 	case o.Offline:
-		return nil, clierr.Failedf("leave --offline out, or build the image here", "%s is not on this machine", o.Image)
+		return nil, clierr.Failedf("leave --offline out, or build the image here", "%s %w", o.Image, ErrNotHere)
 	}
 	found, absent, err := pull(ctx, ref, &o)
 	switch {

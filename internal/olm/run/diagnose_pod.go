@@ -229,6 +229,8 @@ func (c *chain) checkMounts(pod *unstructured.Unstructured) *Finding {
 // imageHint is what to do about an image that is not to be had.
 func (c *chain) imageHint(image, message string) string {
 	switch {
+	case strings.Contains(message, " is on this machine, but "):
+		return message // it says what to do
 	case strings.Contains(message, "mysdk image build"):
 		return fmt.Sprintf("build it with 'mysdk image build --image %s'", image)
 	case c.deployed && (strings.Contains(message, "unauthorized") || strings.Contains(message, "denied") || strings.Contains(message, "authentication")):
