@@ -39,7 +39,8 @@ func DefaultRepo(dir, domain, gopath string) (repo, why string) {
 // dir is in, or returns "".
 func gitModule(dir string) string {
 	for top := dir; ; top = filepath.Dir(top) {
-		data, err := os.ReadFile(filepath.Join(top, ".git", "config"))
+		own := linked(top, ".git", filepath.Join(top, ".git"))
+		data, err := os.ReadFile(filepath.Join(linked(own, "commondir", own), "config"))
 		if err == nil {
 			rel, err := filepath.Rel(top, dir)
 			base := remotePath(originURL(string(data)))
@@ -52,6 +53,20 @@ func gitModule(dir string) string {
 			return ""
 		}
 	}
+}
+
+// linked is the directory that a file in dir names, as git has them in a worktree and a
+// submodule; none without such a file.
+func linked(dir, file, none string) string {
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return none
+	}
+	to := filepath.FromSlash(strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir:")))
+	if filepath.IsAbs(to) {
+		return to
+	}
+	return filepath.Join(dir, to)
 }
 
 // originURL finds the url of the remote "origin" in git's configuration.

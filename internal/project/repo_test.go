@@ -11,6 +11,7 @@ import (
 func TestDefaultRepo(t *testing.T) {
 	for name, c := range map[string]struct {
 		gomod, git, sub string
+		link            string // what .git has in place of a directory
 		inGopath        bool
 		want, why       string
 	}{
@@ -21,6 +22,9 @@ func TestDefaultRepo(t *testing.T) {
 		"git in a subdir": {git: "https://github.com/x/y", sub: "op", want: "github.com/x/y/op", why: "from the git remote"},
 		"git to a folder": {git: "/srv/git/y.git", want: "example.com/shop", why: "from the domain and the directory"},
 		"git to a file":   {git: "file:///srv/git/y.git", want: "example.com/shop", why: "from the domain and the directory"},
+		"git worktree":    {git: "https://github.com/x/y.git", link: "gitdir: ../repo/.git/worktrees/shop\n", want: "github.com/x/y", why: "from the git remote"},
+		"git submodule":   {git: "https://github.com/x/y.git", link: "gitdir: ../repo/.git\n", sub: "op", want: "github.com/x/y/op", why: "from the git remote"},
+		"git to nowhere":  {link: "gitdir: ../gone\n", want: "example.com/shop", why: "from the domain and the directory"},
 		"below GOPATH":    {inGopath: true, want: "github.com/z/shop", why: "from the place below GOPATH"},
 		"nothing":         {want: "example.com/shop", why: "from the domain and the directory"},
 	} {
@@ -43,8 +47,14 @@ func TestDefaultRepo(t *testing.T) {
 				}
 			}
 			write("go.mod", c.gomod)
+			write(".git", c.link)
+			config := ".git/config"
+			if c.link != "" {
+				config = "../repo/.git/config"
+				write("../repo/.git/worktrees/shop/commondir", "../..\n")
+			}
 			if c.git != "" {
-				write(".git/config", "[core]\n\tbare = false\n[remote \"other\"]\n\turl = https://gitlab.com/no/no\n[remote \"origin\"]\n\turl = "+c.git+"\n")
+				write(config, "[core]\n\tbare = false\n[remote \"other\"]\n\turl = https://gitlab.com/no/no\n[remote \"origin\"]\n\turl = "+c.git+"\n")
 			}
 			repo, why := project.DefaultRepo(filepath.Join(dir, c.sub), "example.com", root)
 			if repo != c.want || why != c.why {
