@@ -314,7 +314,7 @@ func keepsTheUsers(f *cli.Factory, set fileset.Set) error {
 		return err
 	}
 	for line := range bytes.Lines(diff) {
-		if bytes.HasPrefix(line, []byte("-")) && !bytes.HasPrefix(line, []byte("--- ")) {
+		if bytes.HasPrefix(line, []byte("-")) && !bytes.HasPrefix(line, []byte("--- a/")) && !bytes.HasPrefix(line, []byte("--- /dev/null")) {
 			if err := f.Print(diff); err != nil {
 				return err
 			}
