@@ -87,11 +87,7 @@ func withLines(a, b []byte) []byte {
 	if len(more) == 0 {
 		return a
 	}
-	text, end := strings.TrimRight(string(a), "\r\n"), "\n"
-	if bytes.Contains(a, []byte("\r\n")) {
-		end = "\r\n"
-	}
-	return []byte(text + end + end + "# Operator" + end + strings.Join(more, end) + end)
+	return []byte(strings.TrimRight(string(a), "\r\n") + "\n\n# Operator\n" + strings.Join(more, "\n") + "\n")
 }
 
 // mergeGoMod joins the scaffold's requirements with the user's, of each module in

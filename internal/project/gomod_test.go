@@ -116,7 +116,6 @@ func TestKeepTexts(t *testing.T) {
 		"a text":            {map[string]string{"README.md": "mine"}, map[string]string{".gitignore": scaffold}, "kept your README.md"},
 		"a line":            {map[string]string{".gitignore": "*.test"}, map[string]string{"README.md": "scaffold", ".gitignore": "*.test\n\n# Operator\n/bin/\n"}, "added to your .gitignore"},
 		"all lines":         {map[string]string{".gitignore": "*.test\n/bin/\n"}, map[string]string{"README.md": "scaffold", ".gitignore": "*.test\n/bin/\n"}, ""},
-		"lines with CRLF":   {map[string]string{".gitignore": "*.exe\r\n*.test\r\n"}, map[string]string{"README.md": "scaffold", ".gitignore": "*.exe\r\n*.test\r\n\r\n# Operator\r\n/bin/\r\n"}, "added to your .gitignore"},
 		"what is not to be": {map[string]string{"README.md": "mine", ".gitignore": "!/bin/\n"}, map[string]string{".gitignore": "!/bin/\n\n# Operator\n*.test\n"}, "kept your README.md, added to your .gitignore"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,11 +49,16 @@ func (f LF) Ended(name string, data []byte) []byte {
 // files have.
 func (f LF) Changed(set fileset.Set, dir string) (fileset.Set, error) {
 	out, err := fileset.Tree{FS: f, Root: dir}.Changed(set)
-	if err != nil {
-		return out, err
+	if err == nil {
+		err = f.End(&out, dir)
 	}
-	for _, name := range out.Paths() {
-		file, _ := out.Get(name)
+	return out, err
+}
+
+// End gives the files of a set the line ends that they have in the project in dir.
+func (f LF) End(set *fileset.Set, dir string) error {
+	for _, name := range set.Paths() {
+		file, _ := set.Get(name)
 		if file.Removed || strings.HasSuffix(name, RejectSuffix) {
 			continue
 		}
@@ -63,9 +68,9 @@ func (f LF) Changed(set fileset.Set, dir string) (fileset.Set, error) {
 		} else {
 			file.Data = f.Ended(from, file.Data)
 		}
-		if err := out.Put(name, file); err != nil {
-			return out, err
+		if err := set.Put(name, file); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }

@@ -97,6 +97,8 @@ func (o *initOptions) read(c *cobra.Command) (err error) {
 		return clierr.Usagef("leave the flag out, or give a name such as --project-name shop-operator", "the project name is empty")
 	case changed("plugins") && len(o.plugins) == 0:
 		return clierr.Usagef("leave the flag out, or use --plugins go/v4", "no plugin was given")
+	case o.version != "3":
+		return clierr.Usagef("leave --project-version out", "project version %q is not known: 3 is the only one", o.version)
 	}
 	if o.fetchDeps, err = c.Flags().GetBool("fetch-deps"); err != nil {
 		return err
@@ -109,9 +111,6 @@ func (o *initOptions) read(c *cobra.Command) (err error) {
 // go command takes longer to say it than everything else takes.
 func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	if done, err := f.Recover(); done || err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
 		return err
 	}
 	if err := project.CheckDomain(o.domain); err != nil {
@@ -147,6 +146,9 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	if err := checkGo(<-goVersion, set); err != nil {
 		return err
 	}
+	if err := f.LF().End(&set, f.Host.Dir); err != nil {
+		return err
+	}
 	if err := f.Write(ctx, set, o.dryRun); err != nil || o.dryRun {
 		return inTheWay(err)
 	}
@@ -164,14 +166,6 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 		}
 	}
 	f.Say("Next: mysdk create api --group cache --kind Memcached")
-	return nil
-}
-
-// check refuses plugins and versions that mysdk does not have.
-func (o *initOptions) check() error {
-	if o.version != "3" {
-		return clierr.Usagef("leave --project-version out", "project version %q is not known: 3 is the only one", o.version)
-	}
 	return nil
 }
 
