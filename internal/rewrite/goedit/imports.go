@@ -181,12 +181,22 @@ func addImport(name string, src []byte, module string, need imported) ([]byte, e
 		if g.Lparen.IsValid() {
 			f.insertImport(g, need.path, line)
 		} else {
-			f.Insert(g.End(), "\nimport "+line)
+			f.Insert(f.behind(g), "\nimport "+line)
 		}
 		return f.Apply()
 	}
-	f.Insert(f.Tree.Name.End(), "\n\nimport "+line)
+	f.Insert(f.behind(f.Tree.Name), "\n\nimport "+line)
 	return f.Apply()
+}
+
+// behind is the end of a node, or of the comment that follows it on its line.
+func (f *File) behind(n ast.Node) token.Pos {
+	for _, c := range f.Tree.Comments {
+		if c.Pos() >= n.End() && f.Line(c.Pos()) == f.Line(n.End()) && strings.TrimSpace(f.Between(n.End(), c.Pos())) == "" {
+			return c.End()
+		}
+	}
+	return n.End()
 }
 
 // insertImport puts an import behind the last one of its group, there of those
@@ -230,11 +240,11 @@ func (f *File) insertImport(g *ast.GenDecl, importPath, line string) {
 	case next != nil:
 		f.Insert(next.Pos(), line+"\n\t")
 	case near != nil:
-		f.Insert(near.End(), "\n\t"+line)
+		f.Insert(f.behind(near), "\n\t"+line)
 	case same != nil:
-		f.Insert(same.End(), "\n\t"+line)
+		f.Insert(f.behind(same), "\n\t"+line)
 	case before != nil:
-		f.Insert(before.End(), "\n\n\t"+line)
+		f.Insert(f.behind(before), "\n\n\t"+line)
 	case len(g.Specs) > 0:
 		f.Insert(g.Lparen+1, "\n\t"+line+"\n")
 	default:

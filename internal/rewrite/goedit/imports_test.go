@@ -67,6 +67,13 @@ func TestNeed(t *testing.T) {
 			"package p\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/x\"\n)\n\nfunc f() { g(x.X); fmt.Print(1) }\n"},
 		"of the same host": {"package p\n\nimport (\n\t\"example.com/x\"\n\n\t\"example.org/y\"\n)\n\nfunc f() { g(); x.X(y.Y) }\n", "example.com/a", "",
 			"package p\n\nimport (\n\t\"example.com/a\"\n\t\"example.com/x\"\n\n\t\"example.org/y\"\n)\n\nfunc f() { g(a.X); x.X(y.Y) }\n"},
+		"comments": {"package p\n\nimport (\n\t\"example.com/x\" // for x\n)\n\nfunc f() { g(); x.X(1) }\n", "example.com/z", "",
+			"package p\n\nimport (\n\t\"example.com/x\" // for x\n\t\"example.com/z\"\n)\n\nfunc f() { g(z.X); x.X(1) }\n"},
+		"a comment on one import": {"package p\n\nimport \"fmt\" // for x\n\nfunc f() { g(); fmt.Print(1) }\n", "context", "",
+			"package p\n\nimport \"fmt\" // for x\nimport \"context\"\n\nfunc f() { g(context.X); fmt.Print(1) }\n"},
+		"a comment on the package": {"package p // import \"example.com/p\"\n\nfunc f() { g() }\n", "context", "",
+			"package p // import \"example.com/p\"\n\nimport \"context\"\n\nfunc f() { g(context.X) }\n"},
+		"a comment further on": {"package p; func f() { g() } // f\n", "context", "", "package p\n\nimport \"context\"\n\nfunc f() { g(context.X) } // f\n"},
 		"build tag": {"//go:build e2e\n// +build e2e\n\n// Package p is one.\npackage p\n\nfunc f() { g() }\n", "context", "",
 			"//go:build e2e\n// +build e2e\n\n// Package p is one.\npackage p\n\nimport \"context\"\n\nfunc f() { g(context.X) }\n"},
 	} {
