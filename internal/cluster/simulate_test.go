@@ -104,6 +104,12 @@ func podThatIsNotRestartedCompletes(t *testing.T, c *hosted) {
 	if code := c.get(c.core("pods/bad")).container(0).at("state.terminated.exitCode"); code != 1.0 {
 		t.Errorf("exit code %v", code)
 	}
+	template := podTemplate(nil)
+	template["metadata"] = object{"annotations": object{state.SimulateAnnotation: state.SimulateCrash}}
+	template["spec"].(object)["restartPolicy"] = "OnFailure"
+	jobs := "/apis/batch/v1/namespaces/" + c.namespace + "/jobs"
+	c.post(jobs, object{"metadata": object{"name": "bad"}, "spec": object{"backoffLimit": 2, "template": template}})
+	c.await(jobs+"/bad", func(job object) bool { return job.condition("Failed") == "True" })
 }
 
 func addressesAreGiven(t *testing.T, c *hosted) {

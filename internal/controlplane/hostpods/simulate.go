@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -94,7 +95,7 @@ func (s *simulations) simulate(ctx context.Context, key types.NamespacedName) (a
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null}}}`, pod.UID, state.SimulateAnnotation)
 		_, err = pods.Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
-	return what == state.SimulateConfig, err
+	return what == state.SimulateConfig || what == state.SimulateCrash, err
 }
 
 // tell writes the event that a kubelet would.
@@ -198,15 +199,25 @@ func simulatedContainer(c, old corev1.ContainerStatus, policy corev1.RestartPoli
 			c.State = corev1.ContainerState{Terminated: end}
 			return c
 		}
-		crashed := old.State.Waiting != nil && old.State.Waiting.Reason == "CrashLoopBackOff"
-		if !crashed {
+		if crashesNow(old) {
 			c.RestartCount++
 			c.LastTerminationState.Terminated = end
 		}
-		return notRunning(c, waiting{"CrashLoopBackOff", "back-off restarting failed container: simulated"})
+		return notRunning(c, waiting{crashLoop, "back-off restarting failed container: simulated"})
 	}
 	c.Ready = false
 	return c
+}
+
+// crashesNow reports whether a container has yet to crash for the first time, or has
+// been started again since it did: after the back-off of one that a program serves.
+func crashesNow(old corev1.ContainerStatus) bool {
+	last := old.LastTerminationState.Terminated
+	if last == nil || old.State.Waiting == nil || old.State.Waiting.Reason != crashLoop {
+		return true
+	}
+	t := defaultTimeouts()
+	return time.Since(last.FinishedAt.Time) >= min(t.firstBackOff<<min(max(old.RestartCount, 1)-1, 6), t.lastBackOff)
 }
 
 func notRunning(c corev1.ContainerStatus, why waiting) corev1.ContainerStatus {

@@ -3,10 +3,14 @@ package hostpods
 import (
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
 
@@ -34,6 +38,32 @@ func TestPhaseOf(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
+}
+
+// TestSimulatedCrashGoesOn: a pod that crashes is started again and again, so that a Job
+// reaches its limit.
+func TestSimulatedCrashGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Annotations: map[string]string{state.SimulateAnnotation: state.SimulateCrash}},
+			Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure, Containers: []corev1.Container{{Name: "c"}}},
+		})
+		s := &simulations{Pods: &Pods{client: client, events: record.NewFakeRecorder(10)}}
+		for i, want := range []struct {
+			after    time.Duration
+			restarts int32
+		}{{0, 1}, {time.Second, 2}, {time.Second, 2}, {time.Second, 3}, {4 * time.Second, 4}, {8 * time.Second, 5}, {16 * time.Second, 6}} {
+			time.Sleep(want.after)
+			again, err := s.simulate(t.Context(), types.NamespacedName{Namespace: "ns", Name: "web"})
+			pod, getErr := client.CoreV1().Pods("ns").Get(t.Context(), "web", metav1.GetOptions{})
+			if err != nil || getErr != nil || !again {
+				t.Fatal(again, err, getErr)
+			}
+			if c := pod.Status.ContainerStatuses[0]; c.RestartCount != want.restarts || c.State.Waiting.Reason != crashLoop || pod.Status.Phase != corev1.PodRunning {
+				t.Errorf("look %d: %d restarts, want %d; phase %s", i, c.RestartCount, want.restarts, pod.Status.Phase)
+			}
+		}
+	})
 }
 
 func TestConditions(t *testing.T) {
