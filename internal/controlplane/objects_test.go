@@ -114,13 +114,16 @@ func TestServiceResolver(t *testing.T) {
 		}
 		return s
 	}
+	idle := service("idle", "")
+	idle.Spec.Selector = map[string]string{"app": "op"}
 	client := fake.NewClientset(service("good", "127.0.0.1:9443"), service("six", "[::1]:9443"), service("name", "localhost:1"),
-		service("bare", ""), service("far", "192.0.2.1:443"), service("host", "example.com:443"), service("portless", "127.0.0.1"))
+		service("bare", ""), service("far", "192.0.2.1:443"), service("host", "example.com:443"), service("portless", "127.0.0.1"), idle)
 	tests := map[string]struct{ name, host, want string }{
 		"annotated":       {"good", "127.0.0.1:9443", ""},
 		"IPv6":            {"six", "[::1]:9443", ""},
 		"localhost":       {"name", "localhost:1", ""},
 		"not annotated":   {"bare", "", "no annotation mysdk.dev/address"},
+		"no pod runs":     {"idle", "", "'mysdk kubectl describe pods -n ns -l app=op'"},
 		"another machine": {"far", "", "is not a loopback address"},
 		"a name":          {"host", "", "is not a loopback address"},
 		"no port":         {"portless", "", "is not an address with a port"},

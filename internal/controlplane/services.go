@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/example/mysdk/internal/controlplane/hostpods"
@@ -46,6 +47,11 @@ func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*u
 	address := service.Annotations[AddressAnnotation]
 	if at := r.processes.Backend(service, port); address == "" && at != "" {
 		return &url.URL{Scheme: "https", Host: at}, nil
+	}
+	if address == "" && len(service.Spec.Selector) > 0 {
+		return nil, fmt.Errorf("service %s/%s cannot be called: none of its pods is running as a process that serves port %d: look at them with"+
+			" 'mysdk kubectl describe pods -n %s -l %s', and at their logs; a server that is not in a pod needs the annotation %s: 127.0.0.1:PORT on the service",
+			namespace, name, port, namespace, labels.Set(service.Spec.Selector), AddressAnnotation)
 	}
 	if address == "" {
 		return nil, fmt.Errorf("service %s/%s cannot be called: there is no cluster network here, and it has no annotation %s: 127.0.0.1:PORT",
