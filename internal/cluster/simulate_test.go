@@ -92,6 +92,8 @@ func podLooksAsAsked(t *testing.T, c *hosted) {
 		t.Errorf("pod = %v", pod)
 	}
 	c.await(c.apps("deployments/web"), is("status.availableReplicas", 1.0))
+	set("cash")
+	c.awaitEvent(pod, "InvalidAnnotation")
 }
 
 func podThatIsNotRestartedCompletes(t *testing.T, c *hosted) {

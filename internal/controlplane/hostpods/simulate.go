@@ -91,7 +91,10 @@ func (s *simulations) simulate(ctx context.Context, key types.NamespacedName) (a
 		}
 		s.tell(pod, what, why)
 	}
-	if what == "" && pod.Annotations[state.SimulateAnnotation] != "" {
+	if asked := pod.Annotations[state.SimulateAnnotation]; what == "" && asked != "" {
+		if !state.Simulates(asked) {
+			s.events.Eventf(pod, corev1.EventTypeWarning, "InvalidAnnotation", "%s: %q is not one of %s", state.SimulateAnnotation, asked, strings.Join(state.Simulations(), ", "))
+		}
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null}}}`, pod.UID, state.SimulateAnnotation)
 		_, err = pods.Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
