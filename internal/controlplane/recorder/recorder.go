@@ -217,7 +217,8 @@ func (r *Recorder) call(c recording.Reconcile) {
 	if c.End.IsZero() {
 		r.running[c.ID] = len(r.reconciles) - 1
 	}
-	if drop := len(r.reconciles) - maxReconciles; drop > 0 {
+	if len(r.reconciles) > maxReconciles {
+		drop := len(r.reconciles) - maxReconciles*9/10 // at once, as the rest is moved each time
 		r.reconciles = slices.Delete(r.reconciles, 0, drop)
 		for id, i := range r.running {
 			if r.running[id] = i - drop; i < drop {
