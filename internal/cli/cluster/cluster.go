@@ -73,6 +73,9 @@ func newStart(f *cli.Factory) *cobra.Command {
 // restarted: somebody may be working with it.
 func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge bool) error {
 	start := f.Host.Now()
+	if f.Given["nodes"] && o.Nodes == 0 {
+		return clierr.Usagef(fmt.Sprintf("use a number from 1 to %d", state.MaxNodes), "a cluster cannot have 0 nodes")
+	}
 	if o.Kubernetes != "" {
 		minor, err := cli.MinorVersion(o.Kubernetes)
 		if err != nil {
@@ -120,7 +123,7 @@ func otherwise(f *cli.Factory, o cluster.Options, info *cluster.Info) string {
 	switch {
 	case o.Kubernetes != "" && !strings.HasPrefix(info.Version, "v"+o.Kubernetes+"."):
 		return "as Kubernetes " + info.Version
-	case f.Given["nodes"] && max(o.Nodes, 1) != info.Nodes:
+	case f.Given["nodes"] && o.Nodes != info.Nodes:
 		return "with " + cli.Count(info.Nodes, "node")
 	case f.Given["fsync"] && *o.FSync && !info.FSync:
 		return "without --fsync"
