@@ -27,13 +27,15 @@ type Lock struct{ file *flock.Flock }
 
 // Try takes the lock of that name, or returns ErrHeld at once. The file is made
 // if it is missing, its directory is not.
-func Try(name string) (*Lock, error) { return try(name, os.O_CREATE) }
+func Try(name string) (*Lock, error) {
+	return try(name, os.O_CREATE, (*flock.Flock).TryLock)
+}
 
-func try(name string, flag int) (*Lock, error) {
+func try(name string, flag int, lock func(*flock.Flock) (bool, error)) (*Lock, error) {
 	for {
 		// Readable for all, so that other users' processes can wait for it too.
 		f := flock.New(name, flock.SetFlag(flag), flock.SetPermissions(0o644))
-		ok, err := f.TryLock()
+		ok, err := lock(f)
 		if err != nil {
 			return nil, fmt.Errorf("lock %s: %w", name, err)
 		}
@@ -103,7 +105,8 @@ func poll(ctx context.Context, waiting func(), try func() error) error {
 
 // Held reports whether somebody holds the lock of that name. It makes no file.
 func Held(name string) (bool, error) {
-	l, err := try(name, os.O_RDONLY)
+	// Shared: two looks at one time are not to take each other for a holder.
+	l, err := try(name, os.O_RDONLY, (*flock.Flock).TryRLock)
 	switch {
 	case errors.Is(err, ErrHeld):
 		return true, nil

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 func TestTryKeepsOthersOut(t *testing.T) {
@@ -35,6 +37,14 @@ func TestTryKeepsOthersOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	held(false)
+	look := flock.New(name)
+	if ok, err := look.TryRLock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	held(false) // a look at the same time is nobody who holds it
+	if err := look.Unlock(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAwaitWaitsForTheRelease(t *testing.T) {
