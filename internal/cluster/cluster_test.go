@@ -293,13 +293,13 @@ func TestInterruptedEmptyIsDoneAgain(t *testing.T) {
 	if err := os.RemoveAll(l.StateFile()); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Write(state.State{Port: 20001, UID: "x"}); err != nil {
+	if err := l.Write(state.State{Port: 20001, UID: "x", Kubernetes: "1.34.0"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := empty(t.Context(), h, l, "dev"); err != nil {
 		t.Error(err)
 	}
-	if s, err := l.Read(); err != nil || s.Port != 0 || s.UID != "" {
+	if s, err := l.Read(); err != nil || s.Port != 0 || s.UID != "" || s.Kubernetes != "" {
 		t.Errorf("state = %+v, %v", s, err)
 	}
 	if _, err := os.Stat(l.Etcd()); !os.IsNotExist(err) {

@@ -193,7 +193,7 @@ func empty(ctx context.Context, h host.Host, l state.Layout, name string) (err e
 	if err != nil {
 		return err
 	}
-	s.Port, s.Server, s.UID, s.Nodes, s.FSync = 0, "", "", 0, false
+	s.Port, s.Server, s.UID, s.Kubernetes, s.Nodes, s.FSync = 0, "", "", "", 0, false
 	if err := l.Write(s); err != nil {
 		return err
 	}
