@@ -90,10 +90,7 @@ func MergeKubeconfig(h host.Host, name string) (string, error) {
 	if i := slices.IndexFunc(files, func(f string) bool { _, err := h.Files.Lstat(f); return err == nil }); i >= 0 {
 		path = files[i]
 	}
-	clusters := filepath.Dir(filepath.Dir(own))
-	if real, err := filepath.EvalSymlinks(clusters); err == nil {
-		clusters = real
-	}
+	clusters := resolved(filepath.Dir(filepath.Dir(own)))
 	if below, err := filepath.Rel(clusters, path); err == nil && filepath.IsLocal(below) {
 		return "", clierr.Failedf("unset KUBECONFIG, or set it to a file of yours",
 			"merge the kubeconfig of cluster %s: KUBECONFIG names an embedded cluster's own file", name)
@@ -197,7 +194,7 @@ func editMerged(h host.Host, l state.Layout, change func(old []byte) ([]byte, er
 	}
 	var changed []string
 	for _, path := range files {
-		if path == l.Kubeconfig() {
+		if path == resolved(l.Kubeconfig()) {
 			continue
 		}
 		did, err := edit(h.Files, path, change)
@@ -246,11 +243,17 @@ func userKubeconfigs(h host.Host) ([]string, error) {
 		return nil, clierr.Failedf("set KUBECONFIG to a file of yours", "neither KUBECONFIG nor HOME is set")
 	}
 	for i, path := range files {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			files[i] = real
-		}
+		files[i] = resolved(path)
 	}
 	return files, nil
+}
+
+// resolved is a path with its links followed, where it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // replaceFile replaces the kubeconfig name in one step.

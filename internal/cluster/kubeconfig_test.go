@@ -260,6 +260,21 @@ func TestUnmergeKubeconfig(t *testing.T) {
 	}
 }
 
+// TestOwnKubeconfigBehindALink: where the state directory is reached by a link, the
+// cluster's own file is still none of the user's.
+func TestOwnKubeconfigBehindALink(t *testing.T) {
+	h := testHost(t, &fakeExec{}, nil)
+	l := withKubeconfig(t, h)
+	link := filepath.Join(t.TempDir(), "state")
+	if err := os.Symlink(filepath.Dir(filepath.Dir(filepath.Dir(l.Dir))), link); err != nil {
+		t.Skip(err)
+	}
+	linked := testHost(t, &fakeExec{}, map[string]string{"MYSDK_STATE_DIR": filepath.Join(link, "state"), "KUBECONFIG": l.Kubeconfig()})
+	if changed, err := UnmergeKubeconfig(linked, "dev"); len(changed) != 0 || err != nil {
+		t.Errorf("UnmergeKubeconfig() changed %q, %v", changed, err)
+	}
+}
+
 // TestStartRefreshesWhatWasMerged: the context that mysdk put into the user's
 // kubeconfig follows the cluster, with its namespace; no other does.
 func TestStartRefreshesWhatWasMerged(t *testing.T) {
