@@ -120,6 +120,10 @@ func TestLogOfAPastPod(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
+	m.gone(job("done", corev1.PodSucceeded, ProcessMarked))
+	if left, err := os.ReadDir(m.logs); err != nil || len(left) != 0 {
+		t.Errorf("the logs of the deleted pod are kept: %v, %v", left, err)
+	}
 }
 
 // TestLogOfACrash: while a container that has crashed waits, the log of the crash

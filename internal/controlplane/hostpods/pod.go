@@ -276,9 +276,7 @@ func (p *hostedPod) leave(ctx context.Context) {
 	if ctx.Err() != nil {
 		return // the control plane ends; the pod comes back with it
 	}
-	if err := os.RemoveAll(p.logs); err != nil {
-		p.log.Printf("remove the logs of pod %s/%s: %v", p.namespace, p.name, err)
-	}
+	p.dropLogs(string(p.uid))
 	p.Pods.forget(p)
 	p.Pods.remove(ctx, p.namespace, p.name, p.uid)
 }

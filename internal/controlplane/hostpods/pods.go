@@ -301,6 +301,15 @@ func (m *Pods) gone(o any) {
 		now := pod.DeepCopy()
 		now.DeletionTimestamp, now.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now()}, new(int64)
 		p.see(now)
+	} else if pod.Annotations[ProcessAnnotation] == ProcessMarked {
+		m.dropLogs(string(pod.UID)) // of one that was over when the cluster started
+	}
+}
+
+// dropLogs removes the logs of a pod that is gone.
+func (m *Pods) dropLogs(uid string) {
+	if err := os.RemoveAll(filepath.Join(m.logs, uid)); err != nil {
+		m.log.Printf("remove the logs of pod %s: %v", uid, err)
 	}
 }
 
@@ -389,9 +398,7 @@ func (m *Pods) dropOrphanLogs(pods corelisters.PodLister) {
 			continue
 		}
 		if !slices.ContainsFunc(list, func(p *corev1.Pod) bool { return string(p.UID) == e.Name() }) {
-			if err := os.RemoveAll(filepath.Join(m.logs, e.Name())); err != nil {
-				m.log.Printf("remove old logs: %v", err)
-			}
+			m.dropLogs(e.Name())
 		}
 	}
 }
