@@ -241,7 +241,8 @@ func TestReleaseIsBuiltByItsVersionOnce(t *testing.T) {
 	// What other versions have built goes when it has not been used for long.
 	old := filepath.Join(filepath.Dir(filepath.Dir(path)), "v1.0.0", exeName())
 	recent := filepath.Join(filepath.Dir(filepath.Dir(path)), "v1.1.0", exeName())
-	for name, age := range map[string]time.Duration{old: 2 * unused, recent: 0} {
+	linked := filepath.Join(filepath.Dir(filepath.Dir(path)), "v1.0.1", exeName())
+	for name, age := range map[string]time.Duration{old: 2 * unused, linked: 2 * unused, recent: 0} {
 		if err := os.Mkdir(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -251,6 +252,13 @@ func TestReleaseIsBuiltByItsVersionOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	assets := filepath.Join(filepath.Dir(path), "..", "..", "assets", "etcd")
+	if err := os.Mkdir(filepath.Dir(assets), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(linked, assets); err != nil {
+		linked = recent // there it is no link
+	}
 	// The fake binary says (devel), so it stands for one of another version:
 	// that is not used but recreated.
 	if _, err := f.build(t.Context()); err != nil || len(x.ran) != 2 {
@@ -259,8 +267,10 @@ func TestReleaseIsBuiltByItsVersionOnce(t *testing.T) {
 	if _, err := os.Stat(old); !os.IsNotExist(err) {
 		t.Errorf("a binary that nobody uses: %v", err)
 	}
-	if _, err := os.Stat(recent); err != nil {
-		t.Error(err)
+	for _, kept := range []string{recent, linked} {
+		if _, err := os.Stat(kept); err != nil {
+			t.Error(err)
+		}
 	}
 	if d, ok := f.host.CacheDir(); ok != nil || !strings.HasPrefix(path, d) {
 		t.Errorf("path = %s", path)

@@ -95,11 +95,15 @@ func (f *finder) used(dir string) {
 	_ = os.Chtimes(dir, now, now)
 }
 
-// sweep removes what nobody uses any more. What cannot be removed, as what runs on
+// sweep removes what nobody uses any more, nor reaches by the links of Assets. What cannot be removed, as what runs on
 // Windows, is there the next time.
 func (f *finder) sweep(bin string) {
 	dirs, _ := os.ReadDir(bin)
+	linked, _ := os.Readlink(filepath.Join(filepath.Dir(bin), "assets", "etcd")) // none on Windows
 	for _, d := range dirs {
+		if filepath.Join(bin, d.Name()) == filepath.Dir(linked) {
+			continue
+		}
 		if info, err := d.Info(); err == nil && f.host.Now().Sub(info.ModTime()) > unused {
 			_ = os.RemoveAll(filepath.Join(bin, d.Name()))
 		}
