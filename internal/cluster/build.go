@@ -142,7 +142,7 @@ func (f *finder) goInstall(ctx context.Context, path string) error {
 		return fmt.Errorf("build mysdk-cluster: %w", err)
 	}
 	err = f.run(ctx, host.Cmd{
-		Dir: tmp, Env: setEnv(mainpkg.BuildEnv(f.host), "GOBIN", tmp),
+		Dir: tmp, Env: append(mainpkg.BuildEnv(f.host), "GOBIN="+tmp),
 		Args: []string{"install", "-v", "-ldflags=-s -w", packagePath + "@" + f.version},
 	})
 	if err == nil {
@@ -157,9 +157,9 @@ func (f *finder) run(ctx context.Context, cmd host.Cmd) error {
 	cmd.Name, cmd.Stdout, cmd.Stderr, cmd.Grace = "go", out, out, buildGrace
 	// A tenth of the time would go into collecting the compiler's garbage, and
 	// with few cores as much into threads that get into each other's way.
-	cmd.Env = setEnv(setEnv(cmd.Env, "GOGC", "off"), "GOMEMLIMIT", "2GiB")
+	cmd.Env = append(cmd.Env, "GOGC=off", "GOMEMLIMIT=2GiB")
 	if cores := runtime.GOMAXPROCS(0); cores <= fewCores {
-		cmd.Env = setEnv(cmd.Env, "GOMAXPROCS", "1")
+		cmd.Env = append(cmd.Env, "GOMAXPROCS=1")
 		cmd.Args = slices.Insert(cmd.Args, 1, "-p", strconv.Itoa(cores))
 	}
 	began := f.host.Now()

@@ -63,7 +63,7 @@ func testHost(t *testing.T, x host.Exec, env map[string]string) host.Host {
 		Environ: func() []string {
 			list := os.Environ()
 			for k, v := range all {
-				list = setEnv(list, k, v)
+				list = append(list, k+"="+v)
 			}
 			return list
 		},

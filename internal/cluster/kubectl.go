@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/example/mysdk/internal/cluster/state"
@@ -84,23 +83,8 @@ func kubectlCmd(h host.Host, binary, name string, args []string) (host.Cmd, erro
 	}
 	// Half as much again would go into collecting the memory of a short run.
 	gogc := cmp.Or(h.Getenv("GOGC"), "400")
-	env := h.Environ()
-	for _, v := range [][2]string{
-		{"KUBECONFIG", l.Kubeconfig()}, {"KUBERNETES_MASTER", ""}, {"KUBERNETES_SERVICE_HOST", ""}, {"KUBERNETES_SERVICE_PORT", ""},
-		{state.KubectlDirEnv, l.Dir}, {state.KubectlConfigEnv, h.Getenv("KUBECONFIG")}, {"GOGC", gogc},
-	} {
-		env = setEnv(env, v[0], v[1])
-	}
+	env := append(h.Environ(), // the last of a name counts
+		"KUBECONFIG="+l.Kubeconfig(), "KUBERNETES_MASTER=", "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=",
+		state.KubectlDirEnv+"="+l.Dir, state.KubectlConfigEnv+"="+h.Getenv("KUBECONFIG"), "GOGC="+gogc)
 	return host.Cmd{Name: binary, Args: append([]string{"kubectl"}, args...), Dir: h.Dir, Env: env}, nil
-}
-
-// setEnv returns env with one variable set.
-func setEnv(env []string, name, value string) []string {
-	set := make([]string, 0, len(env)+1)
-	for _, e := range env {
-		if !strings.HasPrefix(e, name+"=") {
-			set = append(set, e)
-		}
-	}
-	return append(set, name+"="+value)
 }

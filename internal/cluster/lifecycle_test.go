@@ -386,7 +386,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 		select {} // until it is killed
 	}
 	parent := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithItsParent$")
-	parent.Env = setEnv(setEnv(h.Environ(), parentEnv, "1"), "TMPDIR", t.TempDir()) // what it leaves when it is killed goes with the test
+	parent.Env = append(h.Environ(), parentEnv+"=1", "TMPDIR="+t.TempDir()) // what it leaves when it is killed goes with the test
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func realHost(tb testing.TB) host.Host {
 		Environ: func() []string {
 			list := os.Environ()
 			for k, v := range env {
-				list = setEnv(list, k, v)
+				list = append(list, k+"="+v)
 			}
 			return list
 		},
