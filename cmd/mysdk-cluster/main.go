@@ -133,7 +133,6 @@ func serveFlags(out io.Writer) (*flag.FlagSet, *controlplane.Options) {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&o.Dir, "dir", "", "private `directory` for data, keys and kubeconfig; its last part is the cluster's name (required)")
-	flags.IntVar(&o.Port, "port", 0, "`port` of the API server on 127.0.0.1 (0: as at the last start, else a free one)")
 	flags.IntVar(&o.Nodes, "nodes", 1, "`number` of simulated nodes")
 	flags.BoolVar(&o.FSync, "fsync", false, "wait for the disk at every write: survives a power cut, slower")
 	flags.DurationVar(&o.History, "history", 0, "how long old states are kept at least, for lists as of a revision (0: some seconds; they cost memory)")
@@ -210,9 +209,6 @@ func checkServe(o *controlplane.Options, rest []string) error {
 	}
 	if o.Nodes < 0 || o.Nodes > state.MaxNodes {
 		return clierr.Usagef(hint, "serve: --nodes %d is not between 0 and %d", o.Nodes, state.MaxNodes)
-	}
-	if o.Port < 0 || o.Port > 65535 {
-		return clierr.Usagef(hint, "serve: --port %d is not between 0 and 65535", o.Port)
 	}
 	return nil
 }

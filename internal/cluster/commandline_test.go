@@ -33,15 +33,14 @@ func TestServersBadCommandLinesAreUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown command":  {[]string{"start"}, `unknown command "start"`},
-		"unknown flag":     {[]string{"serve", "--bind", "0.0.0.0"}, "bind"},
-		"no directory":     {[]string{"serve"}, "--dir is required"},
-		"argument":         {[]string{"serve", "--dir", dir, "now"}, `unexpected argument "now"`},
-		"name":             {[]string{"serve", "--dir", filepath.Join(dir, "Not A Name")}, "cluster name"},
-		"negative nodes":   {[]string{"serve", "--dir", dir, "--nodes", "-1"}, "--nodes -1"},
-		"many nodes":       {[]string{"serve", "--dir", dir, "--nodes", "1000"}, "--nodes 1000"},
-		"port":             {[]string{"serve", "--dir", dir, "--port", "70000"}, "--port 70000"},
-		"port of the word": {[]string{"serve", "--dir", dir, "--port", "https"}, "port"},
+		"unknown command": {[]string{"start"}, `unknown command "start"`},
+		"unknown flag":    {[]string{"serve", "--bind", "0.0.0.0"}, "bind"},
+		"no directory":    {[]string{"serve"}, "--dir is required"},
+		"argument":        {[]string{"serve", "--dir", dir, "now"}, `unexpected argument "now"`},
+		"name":            {[]string{"serve", "--dir", filepath.Join(dir, "Not A Name")}, "cluster name"},
+		"negative nodes":  {[]string{"serve", "--dir", dir, "--nodes", "-1"}, "--nodes -1"},
+		"many nodes":      {[]string{"serve", "--dir", dir, "--nodes", "1000"}, "--nodes 1000"},
+		"no number":       {[]string{"serve", "--dir", dir, "--nodes", "two"}, "nodes"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +60,7 @@ func TestServersHelpNamesEveryFlag(t *testing.T) {
 			t.Errorf("%q: exit code %d", args, code)
 		}
 		for _, want := range []string{
-			"mysdk-cluster kubectl", "\n  -dir directory", "\n  -port port", "\n  -nodes number", "\n  -fsync\n",
+			"mysdk-cluster kubectl", "\n  -dir directory", "\n  -nodes number", "\n  -fsync\n",
 			"\n  -v level", "\n  -die-with-parent\n",
 		} {
 			if !strings.Contains(printed, want) {

@@ -40,7 +40,6 @@ import (
 // Options say what Run is to run.
 type Options struct {
 	Dir         string        // the cluster's private directory, absolute; its base is the cluster's name
-	Port        int           // of the API server on 127.0.0.1; 0 keeps the port of the last start
 	Nodes       int           // simulated nodes to have
 	FSync       bool          // let etcd wait for the disk: survives a power cut, and is slower
 	History     time.Duration // for how long etcd keeps old states at least
@@ -146,10 +145,10 @@ func (s *server) open(was state.State) error {
 		return err
 	}
 	var port int
-	if s.listener, port, err = listen(s.Port, was.Port); err != nil {
+	if s.listener, port, err = listen(was.Port); err != nil {
 		return err
 	}
-	if was.Port != 0 && s.Port == 0 && port != was.Port {
+	if was.Port != 0 && port != was.Port {
 		s.log.Printf("port %d of the last start is taken: using %d", was.Port, port)
 	}
 	start, err := state.ProcessStart(os.Getpid())

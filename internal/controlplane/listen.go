@@ -5,30 +5,20 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
-
-	"github.com/example/mysdk/internal/clierr"
 )
 
-// The API server's port is one of these when nobody asked for another. They
-// lie below the ports that systems give to outgoing connections, one of which
-// could otherwise hold a cluster's port between two starts.
+// The API server's port is one of these. They lie below the ports that systems
+// give to outgoing connections, one of which could otherwise hold a cluster's port
+// between two starts.
 const (
 	firstPort = 20000
 	numPorts  = 10000
 )
 
-// listen opens the API server's listener on loopback. want is the port the
-// user asked for, which must be free; else kept, the port of the last start, is
-// tried and then any. A new cluster must not come up where another one was:
-// kubectl remembers for hours which kinds the server at an address has.
-func listen(want, kept int) (net.Listener, int, error) {
-	if want != 0 {
-		l, err := listenLoopback(want)
-		if err != nil {
-			return nil, 0, clierr.Failedf("leave the port out to have a free one chosen", "listen on port %d: %w", want, err)
-		}
-		return l, want, nil
-	}
+// listen opens the API server's listener on loopback: on kept, the port of the last
+// start, and where that is taken on any. A new cluster must not come up where another
+// one was: kubectl remembers for hours which kinds the server at an address has.
+func listen(kept int) (net.Listener, int, error) {
 	if kept != 0 {
 		if l, err := listenLoopback(kept); err == nil {
 			return l, kept, nil

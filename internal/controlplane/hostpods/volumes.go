@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -300,7 +299,7 @@ func unreal(pod *corev1.Pod) []string {
 	for _, v := range pod.Spec.Volumes {
 		s := v.VolumeSource
 		if s.EmptyDir == nil && s.Secret == nil && s.ConfigMap == nil && s.Projected == nil && s.DownwardAPI == nil {
-			names = append(names, strings.TrimSpace(v.Name))
+			names = append(names, v.Name)
 		}
 	}
 	return names
