@@ -28,11 +28,11 @@ type tracker struct {
 	changed chan struct{} // closed at the next change
 	log     *log.Logger
 
-	processes func() []state.Process // nil where there are none
+	processes func() []state.Process
 }
 
-func newTracker(s state.State, l *log.Logger) *tracker {
-	return &tracker{status: state.Status{State: s}, changed: make(chan struct{}), log: l}
+func newTracker(s state.State, l *log.Logger, processes func() []state.Process) *tracker {
+	return &tracker{status: state.Status{State: s}, changed: make(chan struct{}), log: l, processes: processes}
 }
 
 // stage records that a step of the start is done.
@@ -69,9 +69,7 @@ func (t *tracker) now() (state.Status, <-chan struct{}) {
 	defer t.mu.Unlock()
 	s := t.status
 	_, s.Memory = hostpods.ProcessUsage(os.Getpid())
-	if t.processes != nil {
-		s.Processes = t.processes()
-	}
+	s.Processes = t.processes()
 	s.Stages = append([]state.Stage(nil), s.Stages...)
 	return s, t.changed
 }

@@ -31,7 +31,7 @@ func testServer(t *testing.T, logs *strings.Builder) *server {
 	if s.processes, err = hostpods.New(l, "", s.log); err != nil {
 		t.Fatal(err)
 	}
-	s.tracker = newTracker(s.now, s.log)
+	s.tracker = newTracker(s.now, s.log, s.processes.List)
 	if err := s.serveControl(); err != nil {
 		t.Fatal(err)
 	}

@@ -115,8 +115,7 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	}
 	s.parts = supervise.New(s.processes.Outlast(ctx))
-	s.tracker = newTracker(s.now, s.log)
-	s.tracker.processes = s.processes.List
+	s.tracker = newTracker(s.now, s.log, s.processes.List)
 	err = s.serveControl()
 	if err == nil {
 		err = s.start(s.parts.Ctx, was)

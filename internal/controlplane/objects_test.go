@@ -30,6 +30,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
 
 func claim(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
@@ -131,7 +132,7 @@ func TestServiceResolver(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			u, err := serviceResolver{t.Context(), client, &localServices{}, nil}.ResolveEndpoint("ns", tc.name, 443)
+			u, err := serviceResolver{t.Context(), client, &localServices{}, &hostpods.Pods{}}.ResolveEndpoint("ns", tc.name, 443)
 			if tc.want == "" && (err != nil || u.Host != tc.host || u.Scheme != "https") {
 				t.Errorf("ResolveEndpoint() = %v, %v", u, err)
 			}
@@ -186,7 +187,7 @@ func TestEnsureWaitsForTheServer(t *testing.T) {
 func TestBootstrapMakesTheDefaultObjects(t *testing.T) {
 	client := fake.NewClientset()
 	s := &server{client: client, log: log.New(io.Discard, "", 0)}
-	s.tracker = newTracker(state.State{}, s.log)
+	s.tracker = newTracker(state.State{}, s.log, (&hostpods.Pods{}).List)
 	for range 2 {
 		if err := s.bootstrap(t.Context()); err != nil {
 			t.Fatal(err)
@@ -213,7 +214,7 @@ func TestBootstrapEndsWithTheFirstError(t *testing.T) {
 	refused := errors.New("refused")
 	client.PrependReactor("create", "clusterroles", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
 	s := &server{client: client, log: log.New(io.Discard, "", 0)}
-	s.tracker = newTracker(state.State{}, s.log)
+	s.tracker = newTracker(state.State{}, s.log, (&hostpods.Pods{}).List)
 	if err := s.bootstrap(t.Context()); !errors.Is(err, refused) {
 		t.Errorf("bootstrap() = %v, want %v", err, refused)
 	}

@@ -29,7 +29,7 @@ type serviceResolver struct {
 	ctx       context.Context // of the control plane: the interface passes none
 	client    kubernetes.Interface
 	local     *localServices
-	processes *hostpods.Pods // may be what the Service stands for; nil for none
+	processes *hostpods.Pods // may be what the Service stands for
 }
 
 // ResolveEndpoint implements the API server's webhook.ServiceResolver. The

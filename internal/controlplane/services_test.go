@@ -5,11 +5,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
 
 func TestLocalServicesComeFirst(t *testing.T) {
 	local := &localServices{}
-	r := serviceResolver{t.Context(), fake.NewClientset(), local, nil}
+	r := serviceResolver{t.Context(), fake.NewClientset(), local, &hostpods.Pods{}}
 	local.set("olm", "packages", "127.0.0.1:5443")
 	if u, err := r.ResolveEndpoint("olm", "packages", 443); err != nil || u.String() != "https://127.0.0.1:5443" {
 		t.Errorf("ResolveEndpoint() = %v, %v", u, err)

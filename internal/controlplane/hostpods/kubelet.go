@@ -24,7 +24,7 @@ type Kubelet struct {
 	conns chan net.Conn
 	done  chan struct{} // closed when it no longer serves
 
-	Processes *Pods // nil where there are none
+	Processes *Pods
 }
 
 // NewKubelet has a serving certificate, in PEM.

@@ -31,7 +31,11 @@ func testKubelet(t *testing.T) (*Kubelet, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewKubelet(certificate, key, log.New(io.Discard, "", 0))
+	k, err := NewKubelet(certificate, key, log.New(io.Discard, "", 0))
+	if err == nil {
+		k.Processes = &Pods{client: fake.NewClientset()}
+	}
+	return k, err
 }
 
 func TestKubeletSaysThatPodsAreSimulated(t *testing.T) {

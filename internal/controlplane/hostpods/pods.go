@@ -331,9 +331,6 @@ func (m *Pods) all() []*hostedPod {
 
 // List describes the containers that programs serve.
 func (m *Pods) List() []state.Process {
-	if m == nil {
-		return nil
-	}
 	var list []state.Process
 	for _, p := range m.all() {
 		for _, c := range p.containers {

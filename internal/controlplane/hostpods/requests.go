@@ -19,9 +19,6 @@ import (
 
 // hosted returns the pod of that name, if programs serve it.
 func (m *Pods) hosted(namespace, name string) *hostedPod {
-	if m == nil {
-		return nil
-	}
 	for _, p := range m.all() {
 		if p.namespace == namespace && p.name == name {
 			return p
@@ -33,9 +30,6 @@ func (m *Pods) hosted(namespace, name string) *hostedPod {
 // past returns the pod of that name, if programs served it before the cluster was
 // stopped, and were done.
 func (m *Pods) past(ctx context.Context, namespace, name string) *hostedPod {
-	if m == nil || m.client == nil {
-		return nil
-	}
 	pod, err := m.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || pod.Annotations[ProcessAnnotation] != ProcessMarked || !over(pod) {
 		return nil
@@ -175,7 +169,7 @@ func (m *Pods) says(namespace, pod string) string {
 // port of the Service; "" where no program serves such a pod. Of several pods it
 // is the newest one that is ready, and without one the newest.
 func (m *Pods) Backend(service *corev1.Service, port int32) string {
-	if m == nil || len(service.Spec.Selector) == 0 {
+	if len(service.Spec.Selector) == 0 {
 		return ""
 	}
 	selector := labels.SelectorFromSet(service.Spec.Selector)
