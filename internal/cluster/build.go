@@ -95,8 +95,8 @@ func (f *finder) used(dir string) {
 	_ = os.Chtimes(dir, now, now)
 }
 
-// sweep removes what nobody uses any more, nor reaches by the links of Assets. What cannot be removed, as what runs on
-// Windows, is there the next time.
+// sweep removes what nobody uses any more, but for what the links of Assets lead to.
+// What cannot be removed, as what runs on Windows, is there the next time.
 func (f *finder) sweep(bin string) {
 	dirs, _ := os.ReadDir(bin)
 	linked, _ := os.Readlink(filepath.Join(filepath.Dir(bin), "assets", "etcd")) // none on Windows
