@@ -110,7 +110,7 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 }
 
 // deployed are the CRDs and all else that this deploy of the project and those
-// before have applied. CRDs outlive the set's parent.
+// before have applied. CRDs and claims that were kept outlive the set's parent.
 func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objects []*unstructured.Unstructured) (crds, rest []*unstructured.Unstructured, err error) {
 	parent, members, err := client.InSet(ctx, set)
 	if err != nil {
@@ -119,11 +119,13 @@ func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objec
 	if parent != nil {
 		objects = append(objects, parent)
 	}
-	more, err := client.List(ctx, kube.CRD(), kube.ListOptions{Selector: set.Selector()})
-	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, nil, err
+	for _, kind := range []schema.GroupVersionKind{kube.CRD(), {Version: "v1", Kind: claimKind}} {
+		more, err := client.List(ctx, kind, kube.ListOptions{Selector: set.Selector(), Namespace: set.Namespace})
+		if err != nil && !apierrors.IsForbidden(err) {
+			return nil, nil, err
+		}
+		members = append(members, kube.Without(more, members)...)
 	}
-	members = append(members, kube.Without(more, members)...)
 	for _, u := range append(objects, kube.Without(members, objects)...) {
 		switch {
 		case u.GetKind() == crdKind:
