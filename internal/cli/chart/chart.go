@@ -153,7 +153,7 @@ func open(f *cli.Factory, o *Options) (j *job, err error) {
 	}
 	if filepath.IsAbs(o.Manifests) { // PROJECT is for other machines, too
 		if o.Manifests, err = f.Below(o.Manifests, "--manifests"); err != nil {
-			return nil, err
+			return nil, clierr.Usagef("name it by a relative path, as PROJECT records it", "%w", err)
 		}
 		o.Manifests = "./" + o.Manifests
 	}
