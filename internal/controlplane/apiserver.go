@@ -83,7 +83,7 @@ func serveAPI(ctx context.Context, config *apiapp.Config) error {
 
 func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	// The only seam there is for webhooks that name a Service.
-	apiapp.SetServiceResolverForTests(serviceResolver{ctx, s.client, s.local, s.processes})
+	apiapp.SetServiceResolverForTests(serviceResolver{ctx, s.client, s.local, s.processes, s.name()})
 	o := apioptions.NewServerRunOptions()
 	s.admit(o)
 	if err := parseFlags(o.Flags(), s.apiServerFlags()); err != nil {

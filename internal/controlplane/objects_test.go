@@ -124,7 +124,7 @@ func TestServiceResolver(t *testing.T) {
 		"IPv6":            {"six", "[::1]:9443", ""},
 		"localhost":       {"name", "localhost:1", ""},
 		"not annotated":   {"bare", "", "no annotation mysdk.dev/address"},
-		"no pod runs":     {"idle", "", "'mysdk kubectl describe pods -n ns -l app=op'"},
+		"no pod runs":     {"idle", "", "'mysdk kubectl --cluster dev describe pods -n ns -l app=op'"},
 		"another machine": {"far", "", "is not a loopback address"},
 		"a name":          {"host", "", "is not a loopback address"},
 		"no port":         {"portless", "", "is not an address with a port"},
@@ -132,7 +132,7 @@ func TestServiceResolver(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			u, err := serviceResolver{t.Context(), client, &localServices{}, &hostpods.Pods{}}.ResolveEndpoint("ns", tc.name, 443)
+			u, err := serviceResolver{t.Context(), client, &localServices{}, &hostpods.Pods{}, "dev"}.ResolveEndpoint("ns", tc.name, 443)
 			if tc.want == "" && (err != nil || u.Host != tc.host || u.Scheme != "https") {
 				t.Errorf("ResolveEndpoint() = %v, %v", u, err)
 			}

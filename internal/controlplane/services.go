@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
 
@@ -30,6 +31,7 @@ type serviceResolver struct {
 	client    kubernetes.Interface
 	local     *localServices
 	processes *hostpods.Pods // may be what the Service stands for
+	cluster   string         // that is running
 }
 
 // ResolveEndpoint implements the API server's webhook.ServiceResolver. The
@@ -49,9 +51,9 @@ func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*u
 		return &url.URL{Scheme: "https", Host: at}, nil
 	}
 	if address == "" && len(service.Spec.Selector) > 0 {
-		return nil, fmt.Errorf("service %s/%s cannot be called: none of its pods is running as a process that serves port %d: look at them with"+
-			" 'mysdk kubectl describe pods -n %s -l %s', and at their logs; a server that is not in a pod needs the annotation %s: 127.0.0.1:PORT on the service",
-			namespace, name, port, namespace, labels.Set(service.Spec.Selector), AddressAnnotation)
+		return nil, fmt.Errorf("service %s/%s cannot be called: none of its pods is running as a process that stands behind port %d: look at them with"+
+			" 'mysdk kubectl%s describe pods -n %s -l %s', and at their logs; a server that is not in a pod needs the annotation %s: 127.0.0.1:PORT on the service",
+			namespace, name, port, state.Flag(r.cluster), namespace, labels.Set(service.Spec.Selector), AddressAnnotation)
 	}
 	if address == "" {
 		return nil, fmt.Errorf("service %s/%s cannot be called: there is no cluster network here, and it has no annotation %s: 127.0.0.1:PORT",

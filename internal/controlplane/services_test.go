@@ -11,7 +11,7 @@ import (
 
 func TestLocalServicesComeFirst(t *testing.T) {
 	local := &localServices{}
-	r := serviceResolver{t.Context(), fake.NewClientset(), local, &hostpods.Pods{}}
+	r := serviceResolver{t.Context(), fake.NewClientset(), local, &hostpods.Pods{}, "one"}
 	local.set("olm", "packages", "127.0.0.1:5443")
 	if u, err := r.ResolveEndpoint("olm", "packages", 443); err != nil || u.String() != "https://127.0.0.1:5443" {
 		t.Errorf("ResolveEndpoint() = %v, %v", u, err)

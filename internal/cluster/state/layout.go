@@ -88,11 +88,14 @@ func (l Layout) StartLock() string { return filepath.Join(l.Dir, "start.lock") }
 func (l Layout) StateFile() string { return filepath.Join(l.Dir, "state.json") }
 
 // Command spells a command of mysdk for a hint about the cluster of that name.
-func Command(verb, name string) string {
+func Command(verb, name string) string { return "mysdk cluster " + verb + Flag(name) }
+
+// Flag is " --cluster NAME" for any cluster but the default one.
+func Flag(name string) string {
 	if name == DefaultName {
-		return "mysdk cluster " + verb
+		return ""
 	}
-	return "mysdk cluster " + verb + " --cluster " + name
+	return " --cluster " + name
 }
 
 // ContextName is the name of the cluster's kubeconfig context, cluster and
