@@ -34,7 +34,7 @@ func Parse(data []byte) []Instruction {
 			in.Text += "\n" + line
 			if line == ends[0] || "-"+strings.TrimLeft(line, "\t") == ends[0] {
 				ends = ends[1:]
-			} else if strings.EqualFold(in.Args[:3], "RUN") { // it is the command
+			} else if strings.EqualFold(in.Args[:3], "RUN") && !strings.HasPrefix(text, "#") { // it is the command
 				in.Args += " " + text
 			}
 			continue

@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 		{Name: "LABEL", Args: `a=b c="d e"`, Text: "LABEL a=b \\\n  # between\n\n  c=\"d e\"", Line: 6, Above: "# Ours.\n# All."},
 		{Name: "COPY", Args: ". /", Text: "COPY . /", Line: 10, Above: "# Ours.\n# All."},
 		{Name: "USER", Args: "65532", Text: "\\\nUSER 65532", Line: 12},
-		{Name: "RUN", Args: `<<-"A b" 3<<C go vet # x USER 1 A b CMD x`, Text: "run\t<<-\"A b\" 3<<C go \\\n  vet\n# x\nUSER 1\n\t A b\n\tA b\nCMD x\n\nC", Line: 14},
+		{Name: "RUN", Args: `<<-"A b" 3<<C go vet USER 1 A b CMD x`, Text: "run\t<<-\"A b\" 3<<C go \\\n  vet\n# x\nUSER 1\n\t A b\n\tA b\nCMD x\n\nC", Line: 14},
 		{Name: "COPY", Args: "<<EOF a", Text: "COPY <<EOF a\n\tEOF\nENV x\nEOF", Line: 23},
 		{Name: "RUN", Args: `cat <<<EOF "<<EOF x"`, Text: `RUN cat <<<EOF "<<EOF x"`, Line: 27},
 		{Name: "CMD", Args: "y", Text: "CMD y", Line: 28},
