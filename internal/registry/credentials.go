@@ -35,19 +35,8 @@ func ParseCredentials(data []byte) (*Credentials, error) {
 		return nil, credentialsError(err)
 	}
 	if file.Auths == nil {
-		// The older form has the registries at the top, where a config.json of
-		// docker's without any may have settings such as credsStore.
-		var top map[string]json.RawMessage
-		err := json.Unmarshal(data, &top)
-		file.Auths = map[string]authn.AuthConfig{}
-		for key, value := range top {
-			if value[0] == '{' {
-				var auth authn.AuthConfig
-				err = errors.Join(err, json.Unmarshal(value, &auth))
-				file.Auths[key] = auth
-			}
-		}
-		if err != nil {
+		// The older form has the registries at the top.
+		if err := json.Unmarshal(data, &file.Auths); err != nil {
 			return nil, credentialsError(err)
 		}
 	}

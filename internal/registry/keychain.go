@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,7 +28,7 @@ type podman struct{}
 func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	for _, name := range podmanFiles() {
 		data, err := os.ReadFile(name)
-		if notOurs(err) {
+		if notOurs(err) || err == nil && withoutAuths(data) {
 			continue
 		} else if err != nil {
 			return nil, err
@@ -41,6 +42,12 @@ func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
 		}
 	}
 	return authn.Anonymous, nil
+}
+
+// withoutAuths reports whether a file has only settings, as docker's config.json may.
+func withoutAuths(data []byte) bool {
+	var file struct{ Auths map[string]any }
+	return json.Unmarshal(data, &file) == nil && file.Auths == nil
 }
 
 // notOurs reports whether a file is none of this user's: it is missing, or cannot be

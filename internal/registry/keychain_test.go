@@ -64,6 +64,14 @@ func TestKeychain(t *testing.T) {
 			t.Errorf("with XDG_CONFIG_HOME %s: %q, want %q", host, got, want)
 		}
 	}
+	settings := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(settings, []byte(`{"credsStore": "desktop", "HttpHeaders": {}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("REGISTRY_AUTH_FILE", settings)
+	if got := user("home.example.com"); got != "" {
+		t.Errorf("with settings alone: %q", got)
+	}
 	t.Setenv("REGISTRY_AUTH_FILE", named)
 	for host, want := range map[string]string{"docker.example.com": "config.json-0", "named.example.com": "named.json-0", "home.example.com": ""} {
 		if got := user(host); got != want {
