@@ -232,7 +232,7 @@ func (p Programs) testMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	register(Container{"manager", "tool:1"})
-	if got := problems(); len(got) != 2 || !strings.Contains(got[1], ": image tool:1 is on this machine, but it has no program /manager: ") {
+	if got := problems(); len(got) != 2 || !strings.Contains(got[1], ": image tool:1 cannot be used: it has no program /manager: ") {
 		t.Errorf("problems with an image without a program %q", got)
 	}
 }

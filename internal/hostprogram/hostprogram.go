@@ -293,7 +293,7 @@ func unusable(img string, c *image.Contents, err error) string {
 	why, then, here := "", "run 'mysdk run bundle' or 'mysdk deploy' in the operator's project, which builds it from source", runtime.GOOS+"/"+runtime.GOARCH
 	switch {
 	case err != nil:
-		return fmt.Sprintf("image %s cannot be used: %v: %s", img, err, cmp.Or(clierr.HintOf(err), then))
+		why, then = err.Error(), cmp.Or(clierr.HintOf(err), then)
 	case len(c.Files[binaryName]) == 0:
 		why = "it has no program /" + binaryName
 	case c.Platform != here:
@@ -301,7 +301,7 @@ func unusable(img string, c *image.Contents, err error) string {
 	default:
 		return ""
 	}
-	return fmt.Sprintf("image %s is on this machine, but %s: %s", img, why, then)
+	return fmt.Sprintf("image %s cannot be used: %s: %s", img, why, then)
 }
 
 // problem says why none of the images has a program, and what to do about it.

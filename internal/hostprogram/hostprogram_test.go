@@ -57,17 +57,17 @@ func object(t *testing.T, manifest string) *unstructured.Unstructured {
 // TestUnusable: a program for another architecture, or another system, is none.
 func TestUnusable(t *testing.T) {
 	program, here := image.Files{binaryName: []byte("x")}, runtime.GOOS+"/"+runtime.GOARCH
-	const is, then = "image shop:v9 is on this machine, but ", ": run 'mysdk run bundle' or 'mysdk deploy' in the operator's project, which builds it from source"
+	const no, then = "image shop:v9 cannot be used: ", ": run 'mysdk run bundle' or 'mysdk deploy' in the operator's project, which builds it from source"
 	for name, tc := range map[string]struct {
 		contents image.Contents
 		err      error
 		want     string
 	}{
 		"for this machine":     {contents: image.Contents{Files: program, Platform: here}},
-		"for another one":      {image.Contents{Files: program, Platform: "linux/pdp11"}, nil, is + "it is for linux/pdp11, and this machine runs " + here + then},
-		"without any":          {image.Contents{Platform: here}, nil, is + "it has no program /manager" + then},
-		"for another one's OS": {image.Contents{Files: program, Platform: "plan9/" + runtime.GOARCH}, nil, is + "it is for plan9/" + runtime.GOARCH + ", and this machine runs " + here + then},
-		"damaged":              {image.Contents{}, clierr.Failedf("build it again", "the blob is broken"), "image shop:v9 cannot be used: the blob is broken: build it again"},
+		"for another one":      {image.Contents{Files: program, Platform: "linux/pdp11"}, nil, no + "it is for linux/pdp11, and this machine runs " + here + then},
+		"without any":          {image.Contents{Platform: here}, nil, no + "it has no program /manager" + then},
+		"for another one's OS": {image.Contents{Files: program, Platform: "plan9/" + runtime.GOARCH}, nil, no + "it is for plan9/" + runtime.GOARCH + ", and this machine runs " + here + then},
+		"damaged":              {image.Contents{}, clierr.Failedf("build it again", "the blob is broken"), no + "the blob is broken: build it again"},
 	} {
 		if got := unusable("shop:v9", &tc.contents, tc.err); got != tc.want {
 			t.Errorf("%s: %q", name, got)
@@ -166,7 +166,7 @@ func TestProblem(t *testing.T) {
 			t.Errorf("%q is missing in %q", want, got)
 		}
 	}
-	found := map[string]state.Program{"shop:v9": {Problem: "image shop:v9 is on this machine, but broken"}}
+	found := map[string]state.Program{"shop:v9": {Problem: "image shop:v9 cannot be used: it is broken"}}
 	if got := p.problem([]string{"proxy:1", "shop:v9"}, found); got != found["shop:v9"].Problem+"; the project here has the image controller:latest" {
 		t.Errorf("of an image that is here: %q", got)
 	}

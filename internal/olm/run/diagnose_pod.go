@@ -229,7 +229,7 @@ func (c *chain) checkMounts(pod *unstructured.Unstructured) *Finding {
 // imageHint is what to do about an image that is not to be had.
 func (c *chain) imageHint(image, message string) string {
 	switch {
-	case strings.Contains(message, " is on this machine, but "):
+	case strings.Contains(message, " cannot be used: "):
 		return message // it says what to do
 	case strings.Contains(message, "mysdk image build"):
 		return fmt.Sprintf("build it with 'mysdk image build --image %s'", image)

@@ -210,7 +210,7 @@ func TestImageHint(t *testing.T) {
 	if hint := (&chain{}).imageHint("shop:v9", told); hint != "build it with 'mysdk image build --image shop:v9'" {
 		t.Errorf("hint %q", hint)
 	}
-	const here = "image shop:v9 is on this machine, but it is for linux/arm64, and this machine runs darwin/arm64: run 'mysdk run bundle' or 'mysdk deploy' in the operator's project, which builds it from source"
+	const here = "image shop:v9 cannot be used: it is for linux/arm64, and this machine runs darwin/arm64: run 'mysdk run bundle' or 'mysdk deploy' in the operator's project, which builds it from source"
 	if hint := (&chain{}).imageHint("shop:v9", here); hint != here {
 		t.Errorf("hint %q", hint)
 	}
