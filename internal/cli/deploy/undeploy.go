@@ -146,7 +146,7 @@ func withoutClaims(f *cli.Factory, all, objects []*unstructured.Unstructured) []
 		return u.GetKind() != claimKind || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return kube.RefOf(o) == ref })
 	})
 	for _, u := range claims {
-		f.Warn("%s is no longer part of the project, and was kept because it holds data. To delete it, run 'mysdk kubectl delete pvc %s -n %s'", kube.RefOf(u), u.GetName(), u.GetNamespace())
+		warnKept(f, u, "data", "undeploy")
 	}
 	return kube.Without(all, claims)
 }
@@ -314,7 +314,11 @@ func keeps(ctx context.Context, f *cli.Factory, client *kube.Client, u *unstruct
 		return false, nil
 	}
 	if !o.yes {
-		f.Warn("%s is no longer part of the project, and was kept because it holds %s: 'mysdk deploy --yes' deletes it", kube.RefOf(u), holds)
+		warnKept(f, u, holds, "deploy")
 	}
 	return !o.yes, nil
+}
+
+func warnKept(f *cli.Factory, u *unstructured.Unstructured, holds, command string) {
+	f.Warn("%s is no longer part of the project, and was kept because it holds %s: 'mysdk %s --yes' deletes it", kube.RefOf(u), holds, command)
 }
