@@ -49,14 +49,24 @@ func (o *Options) complete() {
 	}
 }
 
+// CheckNodes refuses a number of nodes that no cluster can have.
+func CheckNodes(n int) error {
+	if n < 1 || n > state.MaxNodes {
+		return clierr.Usagef(fmt.Sprintf("use a number from 1 to %d", state.MaxNodes), "a cluster cannot have %d nodes", n)
+	}
+	return nil
+}
+
 // Start brings the cluster up and returns when it is ready. One that runs
 // already is left as it is, unless a fresh one is asked for, and AlreadyRunning says
 // so. A cluster that does not become ready is an error with exit code 4 that
 // shows the end of its log.
 func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 	o.complete()
-	if o.Nodes < 0 || o.Nodes > state.MaxNodes {
-		return nil, clierr.Usagef(fmt.Sprintf("use a number from 1 to %d", state.MaxNodes), "a cluster cannot have %d nodes", o.Nodes)
+	if o.Nodes != 0 {
+		if err := CheckNodes(o.Nodes); err != nil {
+			return nil, err
+		}
 	}
 	l, err := layoutOf(h, o.Name)
 	if err != nil {

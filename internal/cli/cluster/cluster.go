@@ -73,8 +73,10 @@ func newStart(f *cli.Factory) *cobra.Command {
 // restarted: somebody may be working with it.
 func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge bool) error {
 	start := f.Host.Now()
-	if f.Given["nodes"] && o.Nodes == 0 {
-		return clierr.Usagef(fmt.Sprintf("use a number from 1 to %d", state.MaxNodes), "a cluster cannot have 0 nodes")
+	if f.Given["nodes"] {
+		if err := cluster.CheckNodes(o.Nodes); err != nil {
+			return err
+		}
 	}
 	if o.Kubernetes != "" {
 		minor, err := cli.MinorVersion(o.Kubernetes)
