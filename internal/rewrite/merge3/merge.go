@@ -52,7 +52,7 @@ func kindOf(name string) kind {
 func Merge(name string, base, mine, theirs []byte) (merged, wanted []byte) {
 	finished := func(text []byte) []byte { return Tidy(name, mine, reconcile(name, text, mine, theirs)) }
 	b, m, t := sectionsOf(name, base), sectionsOf(name, mine), sectionsOf(name, theirs)
-	if b != nil && m != nil && t != nil {
+	if b != nil && m != nil && t != nil && (kindOf(name) != kindYAML || matched(b, m, t)) {
 		merged = finished([]byte(Join(mergeSections(b, m, t, false))))
 		wanted = finished([]byte(Join(mergeSections(b, m, t, true))))
 		if Valid(name, merged) && Valid(name, wanted) {

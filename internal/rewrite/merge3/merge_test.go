@@ -47,6 +47,35 @@ func TestMerge(t *testing.T) {
 			"kind: A\nx: 1\n---\nkind: B\nx: 1\n", "kind: A\nx: 2\n---\nkind: B\nx: 1\n", "kind: A\nx: 1\n---\nkind: B\nx: 3\n",
 			"kind: A\nx: 2\n---\nkind: B\nx: 3\n", "",
 		},
+		"YAML: a document of the user's behind the only one": {
+			"a.yaml",
+			"kind: A\nl:\n- a\n", "kind: A\nl:\n- a\n- mine\n---\nkind: B\nx: 1\n", "kind: A\nl:\n- a\n- new\ny: 2\n",
+			"kind: A\nl:\n- a\n- new\n- mine\ny: 2\n---\nkind: B\nx: 1\n", "",
+		},
+		"YAML: a document of the user's before the only one": {
+			"a.yaml", "kind: A\nx: 1\n", "kind: B\nx: 1\n---\nkind: A\nx: 1\n", "kind: A\nx: 2\n", "kind: B\nx: 1\n---\nkind: A\nx: 2\n", "",
+		},
+		"YAML: a document taken out by the user": {
+			"a.yaml", "kind: A\nx: 1\n---\nkind: B\nx: 1\n", "kind: B\nx: 1\n", "kind: A\nx: 1\n---\nkind: B\nx: 2\n", "kind: B\nx: 2\n", "",
+		},
+		"YAML: one of two documents of a kind taken out by the user": {
+			"a.yaml", "kind: A\nx: 1\n---\nkind: A\ny: 1\n", "kind: A\ny: 1\n", "kind: A\nx: 1\n---\nkind: A\ny: 2\n", "kind: A\ny: 2\n", "",
+		},
+		"YAML: one of two documents renamed by the user": {
+			"a.yaml",
+			"kind: A\n---\nkind: B\nmetadata:\n  name: b\nx: 1\n", "kind: A\n---\nkind: B\nmetadata:\n  name: mine\nx: 1\n",
+			"kind: A\n---\nkind: B\nmetadata:\n  name: b\nx: 2\n", "kind: A\n---\nkind: B\nmetadata:\n  name: mine\nx: 2\n", "",
+		},
+		"YAML: one of two documents renamed by the scaffold": {
+			"a.yaml",
+			"kind: A\n---\nkind: B\nmetadata:\n  name: b\nx: 1\n", "kind: A\n---\nkind: B\nmetadata:\n  name: b\nx: 2\n",
+			"kind: A\n---\nkind: B\nmetadata:\n  name: new\nx: 1\n", "kind: A\n---\nkind: B\nmetadata:\n  name: new\nx: 2\n", "",
+		},
+		"YAML: the only document renamed by the user": {
+			"a.yaml",
+			"metadata:\n  name: a\nl:\n- a\n", "metadata:\n  name: mine\nl:\n- a\n- mine\n", "metadata:\n  name: a\nl:\n- a\n- new\n",
+			"metadata:\n  name: mine\nl:\n- a\n- new\n- mine\n", "",
+		},
 		"YAML: entries without a name": {
 			"a.yaml", "l:\n- {a: 1}\n- {a: 2}\n", "l:\n- {a: 1}\n- {a: 3}\n", "l:\n- {a: 0}\n- {a: 2}\n", "l:\n- {a: 0}\n- {a: 3}\n", "",
 		},

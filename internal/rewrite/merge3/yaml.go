@@ -1,6 +1,7 @@
 package merge3
 
 import (
+	"slices"
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
@@ -14,15 +15,31 @@ func yamlSections(text []byte) []Section {
 	if !Valid("x.yaml", text) {
 		return nil
 	}
-	docs := documents(string(text))
-	if len(docs) == 1 {
-		return entries(docs[0], 0)
-	}
 	var out []Section
-	for _, doc := range docs {
+	for _, doc := range documents(string(text)) {
 		out = append(out, Section{Key: documentKey(doc), parts: entries(doc, 0)})
 	}
 	return unique(out)
+}
+
+// matched says whether the documents of both sides can be found in base by their
+// keys. A side that lacks some and has others may have renamed them. The only
+// document of every side is the same one, whatever its key.
+func matched(base, mine, theirs []Section) bool {
+	if len(base) == 1 && len(mine) == 1 && len(theirs) == 1 {
+		mine[0].Key, theirs[0].Key = base[0].Key, base[0].Key
+		return true
+	}
+	lacks := func(a, b []Section) bool {
+		return slices.ContainsFunc(b, func(s Section) bool { return Find(a, s.Key) == nil })
+	}
+	for _, side := range [][]Section{mine, theirs} {
+		less, more := lacks(side, base), lacks(base, side)
+		if less && more || (less || more) && !(named(base) && named(side)) {
+			return false
+		}
+	}
+	return true
 }
 
 // documents splits at the lines that separate documents; such a line belongs
