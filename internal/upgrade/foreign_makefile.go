@@ -39,7 +39,7 @@ func (p *planner) foreignMakefile(mine, after []byte) error {
 			}
 		}
 	}
-	return p.write("Makefile", Updated, []byte(merge3.Join(merged)), []byte(merge3.Join(wanted)))
+	return p.write(File{Path: "Makefile", Action: Updated}, []byte(merge3.Join(merged)), []byte(merge3.Join(wanted)))
 }
 
 // sparingE2E is our Makefile for the project. In one of ours nothing in

@@ -322,27 +322,48 @@ func (p *planner) merge(name string, before, mine, after []byte) error {
 	if path.Ext(name) == ".md" {
 		wanted = merged // what the user tells his readers is his
 	}
+	detail := ""
+	if !carried(before, wanted, after) {
+		detail = "you removed or rewrote parts that the scaffold has changed"
+	}
 	if bytes.Equal(merged, mine) && bytes.Equal(merged, wanted) {
-		if path.Ext(name) == ".md" {
-			p.note(name, Kept, "your text; the scaffold's has changed")
+		if detail != "" {
+			p.note(name, Kept, detail)
 		}
 		return nil
 	}
-	return p.write(name, Merged, merged, wanted)
+	return p.write(File{Path: name, Action: Merged, Detail: detail}, merged, wanted)
+}
+
+// carried says whether a file has every line that the scaffold has added.
+func carried(before, wanted, after []byte) bool {
+	have := map[string]bool{}
+	words := func(line []byte) string { return strings.Join(strings.Fields(string(line)), " ") }
+	for _, text := range [][]byte{before, wanted} {
+		for line := range bytes.Lines(text) {
+			have[words(line)] = true
+		}
+	}
+	for line := range bytes.Lines(after) {
+		if !have[words(line)] {
+			return false
+		}
+	}
+	return true
 }
 
 // write writes a file with as much of a change as could be made in it. What is
 // left of the change goes beside it, as a patch.
-func (p *planner) write(name string, action Action, merged, wanted []byte) error {
-	f := File{Path: name, Action: action}
+func (p *planner) write(f File, merged, wanted []byte) error {
 	if !bytes.Equal(merged, wanted) {
-		f = File{Path: name, Action: Conflict, Reject: name + RejectSuffix, Detail: "your version stays"}
-		if err := p.reject(name, merged, wanted); err != nil {
+		f.Action, f.Reject = Conflict, f.Path+RejectSuffix
+		f.Detail = strings.TrimSuffix("your version stays; "+f.Detail, "; ")
+		if err := p.reject(f.Path, merged, wanted); err != nil {
 			return err
 		}
 	}
 	p.plan.Files = append(p.plan.Files, f)
-	return p.tree.Write(name, merged)
+	return p.tree.Write(f.Path, merged)
 }
 
 // isCode names files that the scaffold only begins: types, controllers,

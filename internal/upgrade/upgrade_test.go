@@ -263,6 +263,36 @@ func TestUpgrade_Kept(t *testing.T) {
 	}
 }
 
+// What the scaffold changed in parts that the user removed or renamed is left out,
+// and the plan says so. What his file has already is not.
+func TestUpgrade_LeftOut(t *testing.T) {
+	const manager, detail = "config/manager/manager.yaml", "you removed or rewrote parts that the scaffold has changed"
+	tests := map[string]struct {
+		file, old, text string
+		want            []File
+	}{
+		"all of it":            {manager, "name: manager\n", "name: mine\n", []File{{Path: manager, Action: Kept, Detail: detail}}},
+		"some of it":           {"Makefile", "\nlint:", "\nmine:", []File{{Path: "Makefile", Action: Merged, Detail: detail}}},
+		"some with a conflict": {"Makefile", "\ttrue\n\n.PHONY: lint\nlint:", "\tfalse\n\n.PHONY: lint\nmine:", []File{{Path: "Makefile", Action: Conflict, Detail: "your version stays; " + detail, Reject: "Makefile.rej"}}},
+		"in the file already":  {manager, "            cpu: 250m\n", "            cpu: 500m\n            mine: 1\n", nil},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			s.edit(c.file, c.old, c.text)
+			var got []File
+			for _, f := range s.upgrade().Files {
+				if f.Path == c.file {
+					got = append(got, f)
+				}
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 // Another tool may have recorded kinds of which PROJECT says too little.
 func TestUpgrade_KindOfOthers(t *testing.T) {
 	s := newShop(t)
