@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
@@ -101,6 +102,22 @@ func TestInRepository(t *testing.T) {
 		"": "", ".": "operators/shop", "api/a.go": "operators/shop/api/a.go", "../bundle": "operators/bundle",
 		w.Path("bundle"): "bundle", "../../../elsewhere": "../../../elsewhere",
 	})
+}
+
+func TestWrote(t *testing.T) {
+	for want, names := range map[string][]string{"Wrote 1 file, removed 0\n": {"a"}, "Wrote 2 files, removed 1\n": {"a", "b", "gone"}} {
+		w := hosttest.New(t)
+		var set fileset.Set
+		for _, name := range names {
+			if err := set.Put(name, fileset.File{Removed: name == "gone"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		(&Factory{Host: w.Host}).Wrote(set)
+		if d := cmp.Diff(want, w.Err.String()); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
 }
 
 // TestPlaced: an image that no container has got is refused.

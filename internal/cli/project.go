@@ -186,6 +186,21 @@ func (f *Factory) Write(ctx context.Context, set fileset.Set, dryRun bool) error
 	return clierr.WithHint(err, again)
 }
 
+// Wrote says how many files a change has written and removed, and with --verbose
+// which.
+func (f *Factory) Wrote(set fileset.Set) {
+	removed := 0
+	for _, name := range set.Paths() {
+		did := "wrote"
+		if file, _ := set.Get(name); file.Removed {
+			did = "removed"
+			removed++
+		}
+		f.Detail("  %s %s", did, name)
+	}
+	f.Say("Wrote %s, removed %d", Count(set.Len()-removed, "file"), removed)
+}
+
 // again is the hint for a commit that was refused or broken off.
 const again = "no files were changed; fix the problem and run the command again"
 

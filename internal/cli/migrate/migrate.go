@@ -276,8 +276,8 @@ func cleanInGit(ctx context.Context, f *cli.Factory, set fileset.Set) error {
 		return err
 	}
 	if n := strings.Count(changed, "\n"); n > 0 {
-		return clierr.Failedf("commit or stash them, use --output-dir DIR, or add --force", "the tree has %d changes that are not committed, such as %s",
-			n, strings.TrimSpace(strings.SplitN(changed, "\n", 2)[0]))
+		return clierr.Failedf("commit or stash them, use --output-dir DIR, or add --force", "the tree has %s, such as %s",
+			cli.Count(n, "uncommitted change"), strings.TrimSpace(strings.SplitN(changed, "\n", 2)[0]))
 	}
 	ignored, err := git(ctx, f, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
 	if err != nil {
@@ -319,16 +319,7 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 			return err
 		}
 	}
-	written, removed := 0, 0
-	for _, name := range set.Paths() {
-		if file, _ := set.Get(name); file.Removed {
-			removed++
-			continue
-		}
-		written++
-		f.Detail("  wrote %s", name)
-	}
-	f.Say("Wrote %d files, removed %d", written, removed)
+	f.Wrote(set)
 	needsYou(f, p)
 	page, there := path.Join(o.dir, migrate.ReportName), ""
 	if o.dir != "" {
@@ -351,7 +342,7 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 	case len(p.Problems) > 0:
 		return clierr.OutOfDatef(fmt.Sprintf("read %s, which lists them, then run '%sgo vet ./...'", page, there), "the project was migrated but does not compile: %s", cli.Count(len(p.Problems), "error"))
 	case n > 0:
-		f.Say("Next: read %s, then %sgo build ./... (%d files need manual steps)", page, there, n)
+		f.Say("Next: read %s, then %sgo build ./... (%s with manual steps)", page, there, cli.Count(n, "file"))
 	default:
 		f.Say("Next: %sgo build ./... && mysdk test", there)
 	}

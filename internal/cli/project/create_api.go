@@ -340,7 +340,7 @@ func reportAPI(f *cli.Factory, set fileset.Set, before, after *project.Project, 
 			what = "API"
 		}
 	}
-	f.Say("%s %s/%s %s: %d files", strings.ToUpper(what[:1])+what[1:], group, o.version, o.kind, set.Len())
+	f.Say("%s %s/%s %s: %s", strings.ToUpper(what[:1])+what[1:], group, o.version, o.kind, cli.Count(set.Len(), "file"))
 	for _, name := range set.Paths() {
 		f.Detail("  %s", name)
 	}

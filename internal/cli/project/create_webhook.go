@@ -159,7 +159,7 @@ func reportWebhook(f *cli.Factory, set fileset.Set, after *project.Project, o *c
 			group = r.QualifiedGroup()
 		}
 	}
-	f.Say("Webhooks of %s/%s %s: %d files", group, o.version, o.kind, set.Len())
+	f.Say("Webhooks of %s/%s %s: %s", group, o.version, o.kind, cli.Count(set.Len(), "file"))
 	var conversions bool
 	for _, name := range set.Paths() {
 		f.Detail("  %s", name)

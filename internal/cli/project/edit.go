@@ -233,17 +233,7 @@ func inTheWayOf(f *cli.Factory, s *scaffold.Scaffold, force bool) error {
 }
 
 func reportScaffold(f *cli.Factory, s *scaffold.Scaffold, set fileset.Set) {
-	written, removed := 0, 0
-	for _, name := range set.Paths() {
-		if file, _ := set.Get(name); file.Removed {
-			removed++
-			f.Detail("  removed %s", name)
-			continue
-		}
-		written++
-		f.Detail("  wrote %s", name)
-	}
-	f.Say("Wrote %d files, removed %d", written, removed)
+	f.Wrote(set)
 	for _, n := range s.Notes {
 		f.Warn("%s", n)
 	}
