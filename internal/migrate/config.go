@@ -51,7 +51,7 @@ func (m *migration) oneNamespace() error {
 		if o.from == "" || name == managerPath || path.Dir(name) != "config/default" || !isNamespace.Match(o.data) {
 			continue
 		}
-		docs, err := documents(m.out[managerPath].data)
+		docs, err := yamledit.Documents(m.out[managerPath].data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", managerPath, err)
 		}
@@ -194,7 +194,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		if kind == "" {
 			mine, missing = m.entries(name, mine)
 		}
-		into, err := documents(m.out[to].data)
+		into, err := yamledit.Documents(m.out[to].data)
 		if err != nil {
 			m.fail(fmt.Errorf("%s: %w", to, err))
 			return
@@ -245,7 +245,7 @@ func (m *migration) ownBinding(name string, docs []*yaml.Node) {
 	has := func(kind string) bool {
 		return slices.ContainsFunc(docs, func(d *yaml.Node) bool { return scalar(d, "kind") == kind })
 	}
-	into, err := documents(m.out[name].data)
+	into, err := yamledit.Documents(m.out[name].data)
 	if err == nil && has("RoleBinding") && !has("ClusterRoleBinding") && m.successor(name, "") == name {
 		m.writeDocuments(name, slices.DeleteFunc(into, func(d *yaml.Node) bool { return scalar(d.Content[0], "kind") == "ClusterRoleBinding" }))
 	}
@@ -413,7 +413,7 @@ func (m *migration) isEntry(dir, list string, e *yaml.Node) (is, there bool) {
 
 // writeDocuments writes the objects of a file, if they are others than before.
 func (m *migration) writeDocuments(name string, docs []*yaml.Node) {
-	before, err := documents(m.out[name].data)
+	before, err := yamledit.Documents(m.out[name].data)
 	if err != nil {
 		m.fail(fmt.Errorf("%s: %w", name, err))
 		return
@@ -428,7 +428,7 @@ func (m *migration) writeDocuments(name string, docs []*yaml.Node) {
 		m.fail(err)
 		return
 	}
-	if _, err := documents(text); err != nil {
+	if _, err := yamledit.Documents(text); err != nil {
 		m.fail(clierr.Failedf("write it in another form and run the command again", "%s cannot be carried over: %w", name, err))
 		return
 	}

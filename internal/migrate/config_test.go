@@ -12,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 const (
@@ -249,7 +250,7 @@ func TestOwnConfig(t *testing.T) {
 			expect(t, got, test.want)
 			for file, text := range got {
 				if strings.HasPrefix(file, "config/") && isYAML(file) {
-					if _, err := documents([]byte(text)); err != nil {
+					if _, err := yamledit.Documents([]byte(text)); err != nil {
 						t.Errorf("%s: %v\n%s", file, err, text)
 					}
 				}
@@ -380,7 +381,7 @@ func TestConfigEditsSurvive(t *testing.T) {
 			files, marks := pristineV3(), map[string]bool{}
 			for i := range 1 + r.IntN(8) {
 				place, mark := places[r.IntN(len(places))], fmt.Sprintf("mark%dOf%d", i, seed)
-				docs, err := documents([]byte(files[place.file]))
+				docs, err := yamledit.Documents([]byte(files[place.file]))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -31,10 +31,6 @@ func decodeCRD(doc *yaml.Node) (*crd, error) {
 	return compat.ReadCRD(data)
 }
 
-// documents splits a YAML file. One that is not YAML, a template for instance,
-// is an error.
-func documents(data []byte) ([]*yaml.Node, error) { return yamledit.Documents(data) }
-
 // crdMarkers are those that the type of the version needs, so that what is
 // generated has the names, columns and subresources that the CRD had. have is
 // the comment of the type: what is marked there already stays as it is.

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/compat"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // crdText is a CRD of v1beta1 with further fields of its spec.
@@ -100,7 +101,7 @@ validation: {openAPIV3Schema: {properties: {a: {type: string}}}}
 // upgraded is a CRD in v1.
 func upgraded(t *testing.T, text string) string {
 	t.Helper()
-	docs, err := documents([]byte(text))
+	docs, err := yamledit.Documents([]byte(text))
 	if err != nil || len(docs) != 1 {
 		t.Fatalf("%d documents: %v\n%s", len(docs), err, text)
 	}
@@ -178,37 +179,6 @@ func TestCRDMetadata(t *testing.T) {
 	}
 	if d := cmp.Diff(labels, crdMarkers(c, "v1", "// "+annotation)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
-	}
-}
-
-func TestDocuments(t *testing.T) {
-	tests := map[string]struct {
-		text string
-		want int
-		err  string
-	}{
-		"none":        {"", 0, ""},
-		"comments":    {"# a\n---\n# b\n", 0, ""},
-		"two":         {"a: 1\n---\nb: 1\n", 2, ""},
-		"empty ones":  {"---\n---\na: 1\n---\n", 1, ""},
-		"no mappings": {"- a\n---\ntext\n---\na: 1\n", 1, ""},
-		"a template":  {"{{ if .x }}\na: 1\n", 0, "yaml: "},
-		"no YAML":     {"a: 1\nb: [\n", 0, "line 2"},
-		"a tab":       {"a:\n\tb: 1\n", 0, "line 2"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := documents([]byte(test.text))
-			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("got %v, want %q", err, test.err)
-				}
-				return
-			}
-			if err != nil || len(got) != test.want {
-				t.Errorf("%d documents, %v", len(got), err)
-			}
-		})
 	}
 }
 

@@ -98,7 +98,7 @@ func (m *migration) deployed() []*object {
 
 // readObjects lists the objects in a file.
 func readObjects(name string, data []byte) ([]*object, error) {
-	docs, err := documents(data)
+	docs, err := yamledit.Documents(data)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/compat"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // expect looks for texts in files of a plan's result; one that begins with an
@@ -237,7 +238,7 @@ func FuzzCRD(f *testing.F) {
 	f.Add("kind: CustomResourceDefinition\nspec: {versions: [{name: v1}], validation: {openAPIV3Schema: {properties: {a: {}}}}}")
 	f.Add("spec: {versions: [1, {schema: []}], conversion: {webhookClientConfig: {}}}")
 	f.Fuzz(func(t *testing.T, text string) {
-		docs, err := documents([]byte(text))
+		docs, err := yamledit.Documents([]byte(text))
 		if err != nil {
 			t.Skip()
 		}

@@ -15,7 +15,7 @@ import (
 // node is the root of a YAML text.
 func node(t *testing.T, text string) *yaml.Node {
 	t.Helper()
-	docs, err := documents([]byte(text))
+	docs, err := yamledit.Documents([]byte(text))
 	if err != nil || len(docs) != 1 {
 		t.Fatalf("%d documents: %v", len(docs), err)
 	}
@@ -152,7 +152,7 @@ func FuzzConfig(f *testing.F) {
 		if m.carryOver(managerPath, known); m.err != nil {
 			return
 		}
-		if _, err := documents(m.out[managerPath].data); err != nil {
+		if _, err := yamledit.Documents(m.out[managerPath].data); err != nil {
 			t.Errorf("%v\n%s", err, m.out[managerPath].data)
 		}
 	})

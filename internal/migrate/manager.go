@@ -36,7 +36,7 @@ const restricted = "The operator's container has limits of CPU and memory, and c
 // does not, into the scaffold's file. Where both set something the scaffold's
 // stays, but for what makes an operator run, and the old file is kept beside.
 func (m *migration) carryObject(o *object, to string) {
-	docs, err := documents(m.out[to].data)
+	docs, err := yamledit.Documents(m.out[to].data)
 	if err != nil {
 		m.fail(fmt.Errorf("%s: %w", to, err))
 		return

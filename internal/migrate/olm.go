@@ -51,7 +51,7 @@ func (m *migration) olmCatalog() error {
 // csvBase makes config/manifests/bases of a CSV: what the generator of bundles
 // fills in is taken out.
 func (m *migration) csvBase(name string) {
-	docs, err := documents(m.files[name].data)
+	docs, err := yamledit.Documents(m.files[name].data)
 	if err != nil || len(docs) == 0 {
 		m.fail(err)
 		return

@@ -167,7 +167,7 @@ func joinLists(doc *yaml.Node, from, to string) {
 
 // readConfig reads the documents of a file in config, in today's forms.
 func readConfig(name string, data []byte) ([]*yaml.Node, error) {
-	docs, err := documents(data)
+	docs, err := yamledit.Documents(data)
 	if err != nil {
 		return nil, clierr.Failedf("repair it and run the command again", "%s: %w", name, err)
 	}

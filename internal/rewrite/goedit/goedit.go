@@ -43,13 +43,7 @@ type File struct {
 	drops map[string]bool // import paths that go, used or not
 }
 
-// Edit replaces the text between two positions.
-type Edit struct {
-	From, To token.Pos
-	Text     string
-}
-
-// span is an Edit by offsets.
+// span replaces the text between two offsets.
 type span struct {
 	start, end int
 	text       string

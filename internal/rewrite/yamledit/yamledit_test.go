@@ -1,6 +1,7 @@
 package yamledit_test
 
 import (
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -34,6 +35,37 @@ func TestEdits(t *testing.T) {
 			got, err := yamledit.Encode(&doc)
 			if err != nil || string(got) != test.want {
 				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want int
+		err  string
+	}{
+		"none":        {"", 0, ""},
+		"comments":    {"# a\n---\n# b\n", 0, ""},
+		"two":         {"a: 1\n---\nb: 1\n", 2, ""},
+		"empty ones":  {"---\n---\na: 1\n---\n", 1, ""},
+		"no mappings": {"- a\n---\ntext\n---\na: 1\n", 1, ""},
+		"a template":  {"{{ if .x }}\na: 1\n", 0, "yaml: "},
+		"no YAML":     {"a: 1\nb: [\n", 0, "line 2"},
+		"a tab":       {"a:\n\tb: 1\n", 0, "line 2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := yamledit.Documents([]byte(test.text))
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("got %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil || len(got) != test.want {
+				t.Errorf("%d documents, %v", len(got), err)
 			}
 		})
 	}
