@@ -130,7 +130,11 @@ func (b *build) compile(ctx context.Context) (err error) {
 // that runs, but not removed.
 func (b *build) keep() error {
 	p, files := b.r.plan, b.r.Host.Files
-	if err := files.Rename(p.binary, p.binary+"~"); err != nil && !gone(err) {
+	old := p.binary + "~"
+	// Where both are links to one file, as the go command has built nothing new, a
+	// rename would leave them both. If it cannot be removed, the rename fails.
+	_ = files.Remove(old)
+	if err := files.Rename(p.binary, old); err != nil && !gone(err) {
 		return fmt.Errorf("keep the operator: %w", err)
 	}
 	if os.Link(p.built, p.binary) == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -383,5 +384,31 @@ func TestStopTellsEveryFailure(t *testing.T) {
 	interrupt()
 	if err := r.finish(ctx, ctx.Err()); err == nil || err.Error() != "no operator\nno cluster" {
 		t.Errorf("after Ctrl-C: %v", err)
+	}
+}
+
+// TestKeep: the go command may leave what it built as it is. What it builds next does
+// not go into the program that runs.
+func TestKeep(t *testing.T) {
+	w := newWorld(t)
+	r := newRun(Options{Dir: w.Dir}, w.deps())
+	r.plan.built, r.plan.binary = filepath.Join(t.TempDir(), "operator"), filepath.Join(t.TempDir(), "operator")
+	before := ""
+	for _, built := range []string{"one", "one", "two", "two", "two", "three"} {
+		var err error
+		if built != before {
+			err = host.ReplaceData(w.Files, r.plan.built, []byte(built), 0o700)
+		}
+		if err = errors.Join(err, newBuild(r).keep()); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := os.ReadFile(r.plan.binary)
+		if err != nil || string(kept) != built {
+			t.Errorf("%q is kept, %v, want %q", kept, err, built)
+		}
+		if runs, err := os.ReadFile(r.plan.binary + "~"); before != "" && (err != nil || string(runs) != before) {
+			t.Errorf("the program that runs, %q, became %q, %v", before, runs, err)
+		}
+		before = built
 	}
 }
