@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func mysdk() int {
 	if err != nil {
 		return 1
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := host.UntilInterrupted(context.Background())
 	defer stop()
 	return root.Main(ctx, h, os.Args[1:])
 }

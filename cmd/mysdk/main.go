@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -25,10 +23,7 @@ func run() int {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		return 1
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := host.UntilInterrupted(context.Background())
 	defer stop()
-	// The first signal asks for a clean stop; from then on a second one has its
-	// usual effect and ends the process at once.
-	context.AfterFunc(ctx, stop)
 	return root.Main(ctx, h, os.Args[1:])
 }

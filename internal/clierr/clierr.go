@@ -14,7 +14,7 @@ const (
 	CodeUsage       = 2   // the command line, a name or a value in it is wrong
 	CodeOutOfDate   = 3   // --check found something to write
 	CodeUnavailable = 4   // the cluster is unreachable or did not become ready
-	CodeInterrupted = 130 // stopped by Ctrl-C or SIGTERM
+	CodeInterrupted = 130 // stopped by Ctrl-C, SIGTERM or SIGHUP
 )
 
 // Error is an error together with its hint and exit code.

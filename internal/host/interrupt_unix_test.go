@@ -49,3 +49,19 @@ func TestNextInterrupt(t *testing.T) {
 	default:
 	}
 }
+
+// TestUntilInterrupted: closing a terminal may send the signal twice.
+func TestUntilInterrupted(t *testing.T) {
+	if ossignal.Ignored(syscall.SIGHUP) {
+		t.Skip("runs under nohup")
+	}
+	ctx, stop := UntilInterrupted(t.Context())
+	defer stop()
+	for range 20 {
+		if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -131,8 +131,8 @@ func (b *build) compile(ctx context.Context) (err error) {
 func (b *build) keep() error {
 	p, files := b.r.plan, b.r.Host.Files
 	old := p.binary + "~"
-	// Where both are links to one file, as the go command has built nothing new, a
-	// rename would leave them both. If it cannot be removed, the rename fails.
+	// A rename does nothing where both are links to one file: the go command has built
+	// nothing new. If the old one cannot be removed, the rename fails.
 	_ = files.Remove(old)
 	if err := files.Rename(p.binary, old); err != nil && !gone(err) {
 		return fmt.Errorf("keep the operator: %w", err)

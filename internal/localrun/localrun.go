@@ -128,6 +128,7 @@ func Run(ctx context.Context, o Options, d Deps) error {
 		return err
 	}
 	work, cancel := context.WithCancelCause(ctx)
+	r.screen.unread = cancel
 	if r.watcher != nil {
 		r.watcher.start(work) // it closes its files with work
 	}

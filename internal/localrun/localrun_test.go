@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -237,6 +238,11 @@ func TestRunNamed(t *testing.T) {
 	}
 }
 
+// unread is a pipe without a reader.
+type unread struct{}
+
+func (unread) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
 // TestRunFailures: whatever fails, the error is the one that matters, with its
 // code, and everything that was started is stopped.
 func TestRunFailures(t *testing.T) {
@@ -276,11 +282,18 @@ func TestRunFailures(t *testing.T) {
 				p.ended <- exited(2)
 			}
 		}, err: []string{"the operator does not define the flag -nope"}, code: clierr.CodeUsage, started: true, stops: true},
-		"operator is killed":   {set: func(w *world) { w.operator = exitsWith(errors.New("signal: killed")) }, err: []string{"with signal: killed"}, code: 1, started: true, stops: true},
-		"operator ends":        {set: func(w *world) { w.operator = exitsWith(nil) }, started: true, stops: true, wantsOutput: "operator ended by itself"},
-		"manifest is refused":  {set: func(w *world) { w.applyErr["Memcached"] = boom }, options: Options{Apply: []string{"sample.yaml"}}, err: []string{"--apply sample.yaml: boom"}, code: 1, started: true, stops: true},
-		"cluster was running":  {set: func(w *world) { w.already, w.operator = true, exitsWith(nil) }, started: true, wantsOutput: "the cluster keeps running"},
-		"cluster of another":   {set: func(w *world) { w.already, w.startCommand, w.operator = true, "start it", exitsWith(nil) }, started: true, wantsOutput: "it stops with the mysdk that started it; to keep it, run 'start it' before both runs\n"},
+		"operator is killed":  {set: func(w *world) { w.operator = exitsWith(errors.New("signal: killed")) }, err: []string{"with signal: killed"}, code: 1, started: true, stops: true},
+		"operator ends":       {set: func(w *world) { w.operator = exitsWith(nil) }, started: true, stops: true, wantsOutput: "operator ended by itself"},
+		"manifest is refused": {set: func(w *world) { w.applyErr["Memcached"] = boom }, options: Options{Apply: []string{"sample.yaml"}}, err: []string{"--apply sample.yaml: boom"}, code: 1, started: true, stops: true},
+		"cluster was running": {set: func(w *world) { w.already, w.operator = true, exitsWith(nil) }, started: true, wantsOutput: "the cluster keeps running"},
+		"cluster of another":  {set: func(w *world) { w.already, w.startCommand, w.operator = true, "start it", exitsWith(nil) }, started: true, wantsOutput: "it stops with the mysdk that started it; to keep it, run 'start it' before both runs\n"},
+		"nobody reads": {set: func(w *world) {
+			w.IO.Out = unread{}
+			w.operator = func(ctx context.Context, p *process) {
+				fmt.Fprintln(p.cmd.Stdout, "a line")
+				p.obey(ctx)
+			}
+		}, started: true, stops: true, wantsOutput: "stopping the operator"},
 		"no CRDs in a project": {set: func(w *world) { w.crds, w.operator = nil, exitsWith(nil) }, started: true, stops: true, wantsOutput: "no CRDs"},
 	}
 	for name, tc := range tests {

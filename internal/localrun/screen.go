@@ -3,11 +3,13 @@ package localrun
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 
@@ -48,6 +50,7 @@ func missingIn(text string) string {
 type screen struct {
 	mu       sync.Mutex
 	out, err io.Writer
+	unread   func(error) // called when nobody reads a stream any more; may be nil
 }
 
 // say prints a line of our own. A screen that cannot be written to has nobody
@@ -60,7 +63,9 @@ func (s *screen) say(format string, args ...any) {
 func (s *screen) write(w io.Writer, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = w.Write(data)
+	if _, err := w.Write(data); s.unread != nil && errors.Is(err, syscall.EPIPE) {
+		s.unread(err)
+	}
 }
 
 // lines prints one of the operator's streams with a prefix, a line at a time,

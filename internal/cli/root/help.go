@@ -108,7 +108,7 @@ func exitCodes() map[int]string {
 		clierr.CodeUsage:       "the command line, a name or a value in it is wrong",
 		clierr.CodeOutOfDate:   "--check, --lint, --check-compat, explore or migrate found something to fix",
 		clierr.CodeUnavailable: "the cluster is unreachable or did not become ready",
-		clierr.CodeInterrupted: "stopped by Ctrl-C or SIGTERM",
+		clierr.CodeInterrupted: "stopped by Ctrl-C, SIGTERM or SIGHUP",
 	}
 }
 

@@ -129,6 +129,7 @@ func (o *localOptions) bind(c *cobra.Command) {
 // Code and manifests are generated first, before a cluster is started: a project
 // that does not generate need not wait for one.
 func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
+	host.SurviveBrokenPipes() // the run cleans up before it ends
 	tied, untie, err := f.Host.Tied(ctx)
 	if err != nil {
 		return err
