@@ -2,6 +2,7 @@ package localrun
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"strings"
@@ -76,6 +77,40 @@ func TestAwaitEnds(t *testing.T) {
 	h.certs = &certificates{}
 	if err := h.await(ctx, "127.0.0.1:1"); err == nil || errors.Is(err, context.Canceled) {
 		t.Errorf("no authority: %v", err)
+	}
+}
+
+// TestAwaitDying: an operator that dies when its webhook server has answered tells
+// itself why.
+func TestAwaitDying(t *testing.T) {
+	w := webhookWorld(t)
+	own, err := makeCertificates(time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(own.cert, own.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	died := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			died <- err
+			return
+		}
+		// In TLS 1.2 the server has the last word: the handshake is complete for both.
+		err = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, MaxVersion: tls.VersionTLS12}).HandshakeContext(t.Context())
+		died <- errors.Join(err, conn.(*net.TCPConn).SetLinger(0), conn.Close(), l.Close())
+	}()
+	h := &hooks{r: newRun(Options{}, w.deps()), certs: own}
+	err = h.await(t.Context(), l.Addr().String())
+	if err = errors.Join(err, <-died); err != nil {
+		t.Errorf("error: %v", err)
 	}
 }
 

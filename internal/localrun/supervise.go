@@ -220,7 +220,8 @@ func (h *hooks) await(ctx context.Context, address string) error {
 		problem := ""
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {
-			return conn.Close()
+			_ = conn.Close() // an operator that has ended meanwhile says why
+			return nil
 		}
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 			problem = "the operator's webhook server at %s has a certificate of its own: does main.go use the flag --webhook-cert-path? Its webhooks stay off"
