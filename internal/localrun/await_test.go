@@ -104,7 +104,7 @@ func TestAwaitDying(t *testing.T) {
 			return
 		}
 		// In TLS 1.2 the server has the last word: the handshake is complete for both.
-		err = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, MaxVersion: tls.VersionTLS12}).HandshakeContext(t.Context())
+		err = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12}).HandshakeContext(t.Context())
 		died <- errors.Join(err, conn.(*net.TCPConn).SetLinger(0), conn.Close(), l.Close())
 	}()
 	h := &hooks{r: newRun(Options{}, w.deps()), certs: own}

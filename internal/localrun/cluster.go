@@ -66,7 +66,7 @@ func (r *run) useNamed(ctx context.Context) error {
 // of fields that it does not know.
 func (r *run) connect(ctx context.Context, o kube.Options) error {
 	o.Host, o.Allow = r.Host, r.Allow
-	o.Warn = func(text string) { r.screen.say("API server warning: %s", text) }
+	o.Warn = func(text string) { r.screen.print("API server warning: %s", text) }
 	c, err := r.Connect(ctx, o)
 	if err == nil {
 		r.client, r.embedded = c, c.EmbeddedName() != ""
@@ -76,7 +76,7 @@ func (r *run) connect(ctx context.Context, o kube.Options) error {
 
 // announceCluster says what is going to be written to, and how to look at it.
 func (r *run) announceCluster(what string) {
-	r.screen.say("%s: %s", what, r.client.Name())
+	r.screen.print("%s: %s", what, r.client.Name())
 	r.screen.say("  for a second terminal: %s", host.Export("KUBECONFIG", r.kubeconfig))
 }
 
@@ -110,7 +110,7 @@ func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 	}
 	if r.Keep || c.AlreadyRunning {
 		if len(r.roles) > 0 && errors.Is(err, context.Canceled) { // which is not reported
-			r.screen.say("the roles that were applied for the operator stay; remove them with 'mysdk run local --restore'")
+			r.screen.print("the roles that were applied for the operator stay; remove them with 'mysdk run local --restore'")
 		}
 		if clierr.CodeOf(err) != clierr.CodeUnavailable { // else it was stopped meanwhile
 			r.screen.say("the cluster keeps running; stop it with '%s'", cmp.Or(c.StopCommand, "mysdk cluster stop"))
@@ -118,7 +118,7 @@ func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 		return err
 	}
 	if err != nil && ctx.Err() == nil {
-		r.screen.say("warning: %v", err) // the next run does it
+		r.screen.warn("%v", err) // the next run does it
 	}
 	from := r.Host.Now()
 	if err := c.Stop(ctx); err != nil {
@@ -133,7 +133,7 @@ func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 func (r *run) warnOfCopies(ctx context.Context) error {
 	others, err := r.othersRun()
 	if others {
-		r.screen.say("warning: another 'mysdk run local' runs this operator on this cluster; unless they watch different namespaces, both will reconcile the same objects. Stop one of them")
+		r.screen.warn("another 'mysdk run local' runs this operator on this cluster; unless they watch different namespaces, both will reconcile the same objects. Stop one of them")
 	}
 	if err != nil || r.Deployment == "" {
 		return err
@@ -141,7 +141,7 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 	deployed, err := r.client.List(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, kube.ListOptions{})
 	if err != nil {
 		// Who may not list Deployments may still run an operator.
-		r.screen.say("warning: deployed copies of the operator were not looked for: %v", err)
+		r.screen.warn("deployed copies of the operator were not looked for: %v", err)
 		return nil
 	}
 	for _, u := range deployed {
@@ -150,7 +150,7 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 			return fmt.Errorf("read the replicas of Deployment %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 		}
 		if u.GetName() == r.Deployment && (replicas > 0 || !found) {
-			r.screen.say("warning: Deployment %s/%s in this cluster runs the same operator; both will reconcile the same objects. Stop it with: %s -n %s scale deployment %s --replicas=0",
+			r.screen.warn("Deployment %s/%s in this cluster runs the same operator; both will reconcile the same objects. Stop it with: %s -n %s scale deployment %s --replicas=0",
 				u.GetNamespace(), u.GetName(), r.client.Kubectl(), u.GetNamespace(), u.GetName())
 		}
 	}
@@ -167,7 +167,7 @@ func (r *run) namespaces(ctx context.Context) error {
 				return err
 			}
 			if live == nil {
-				r.screen.say("warning: there is no namespace %s in this cluster yet", name)
+				r.screen.warn("there is no namespace %s in this cluster yet", name)
 			}
 			continue
 		}

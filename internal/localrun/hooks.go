@@ -134,7 +134,7 @@ func (r *run) withConversion(ctx context.Context, crds []*unstructured.Unstructu
 	if h == nil {
 		list, off, err := r.client.WorkingConversions(ctx, crds)
 		for _, crd := range off {
-			r.screen.say("warning: conversion of %s is off: objects are stored as they are written, whatever their version", crd.GetName())
+			r.screen.warn("conversion of %s is off: objects are stored as they are written, whatever their version", crd.GetName())
 		}
 		return list, err
 	}
@@ -275,7 +275,7 @@ func (r *run) withoutOperator(ctx context.Context) error {
 	}
 	h.proxy.refuse("the operator could not be built")
 	if len(r.takeConverted()) > 0 {
-		r.screen.say("warning: conversions are off until a build succeeds: objects are stored as they are written, whatever their version")
+		r.screen.warn("conversions are off until a build succeeds: objects are stored as they are written, whatever their version")
 	}
 	return h.retire(ctx, Manifests{})
 }

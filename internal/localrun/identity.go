@@ -84,9 +84,9 @@ func (r *run) identify(ctx context.Context) error {
 		u.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + cmp.Or(role.Namespace, "default")}
 	case r.Rights == RightsAdmin:
 	case r.wanted().RoleErr != nil:
-		r.screen.say("warning: the operator's roles are not known, and it runs with all rights: %v", r.wanted().RoleErr)
+		r.screen.warn("the operator's roles are not known, and it runs with all rights: %v", r.wanted().RoleErr)
 	default:
-		r.screen.say("warning: config/default has no role for the operator, or binds one that does not exist; it runs with all rights")
+		r.screen.warn("config/default has no role for the operator, or binds one that does not exist; it runs with all rights")
 	}
 	if err := r.applyRole(ctx); err != nil {
 		return err
@@ -315,7 +315,7 @@ func (r *run) tellGone(ctx context.Context, began <-chan struct{}) {
 	select {
 	case <-began:
 		if ctx.Err() == nil {
-			r.screen.say("warning: the cluster has stopped, and the operator can no longer reach it; press Ctrl-C, and run 'mysdk run local' again")
+			r.screen.warn("the cluster has stopped, and the operator can no longer reach it; press Ctrl-C, and run 'mysdk run local' again")
 		}
 	default: // it was not recorded at all, which is an error of its own
 	}
@@ -327,7 +327,7 @@ func (r *run) tellRefused(ctx context.Context) {
 		uses, err := r.control.Refused(ctx, r.Dir, known, refusedWait)
 		if err != nil {
 			if rec, err := r.control.Recording(ctx, recording.Position{}, 0); err == nil && !rec.Of(r.Dir) {
-				r.screen.say("warning: the cluster now records the operator of %s instead of this one; start this run again to have it recorded", rec.Project)
+				r.screen.warn("the cluster now records the operator of %s instead of this one; start this run again to have it recorded", rec.Project)
 			}
 			return // else the cluster is going
 		}
@@ -340,7 +340,7 @@ func (r *run) tellRefused(ctx context.Context) {
 				file, _, _ := strings.Cut(u.Frames[0], ":")
 				where = file
 			}
-			r.screen.say("the operator may not %s; add to %s:\n  // %s", u.Right, where,
+			r.screen.print("the operator may not %s; add to %s:\n  // %s", u.Right, where,
 				strings.Join(recording.MarkersOf([]recording.Use{u}, r.RoleNamespace), "\n  // "))
 		}
 		known = len(uses)

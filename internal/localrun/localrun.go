@@ -57,6 +57,7 @@ type Options struct {
 	Deployment      string            // name of the one that runs the operator where it is deployed; empty: not known
 	Deployed        Deployed          // how it starts it
 	Color           bool              // color the prefix of the operator's lines
+	Quiet           bool              // print only errors, warnings, the cluster, and what the operator prints
 	Groups          map[string]string // API groups of the project's kinds, by the import path of their types; for Trace
 	Trace           bool              // build the operator so that it reports which line made a request, and what Reconcile is called for
 	RoleNamespace   string            // of the markers that grant a missing right; empty: all namespaces
@@ -238,7 +239,7 @@ func newRun(o Options, d Deps) *run {
 		d.Connect = func(ctx context.Context, o kube.Options) (Client, error) { return kube.Connect(ctx, o) }
 	}
 	return &run{
-		Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err},
+		Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err, quiet: o.Quiet},
 		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{}, missing: map[string]bool{}, salt: []byte(rand.Text()),
 	}
 }

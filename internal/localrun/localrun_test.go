@@ -238,6 +238,27 @@ func TestRunNamed(t *testing.T) {
 	}
 }
 
+// TestQuiet: errors and warnings, the cluster that is written to, and what the
+// operator says.
+func TestQuiet(t *testing.T) {
+	w := newWorld(t)
+	w.missing = []string{"a"}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.operator = func(ctx context.Context, p *process) {
+		fmt.Fprintln(p.cmd.Stderr, "a line")
+		cancel()
+		p.obey(ctx)
+	}
+	if err := Run(ctx, Options{Dir: w.Dir, Context: "kind-dev", WatchNamespaces: []string{"a"}, Quiet: true}, w.deps()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	want := "cluster reached (0.0s): context mysdk-test, server https://127.0.0.1:6443\nwarning: there is no namespace a in this cluster yet\noperator | a line\n"
+	if diff := cmp.Diff(want, w.err.String()); diff != "" {
+		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
 // unread is a pipe without a reader.
 type unread struct{}
 

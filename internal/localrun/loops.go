@@ -28,7 +28,7 @@ func (r *run) tellLoops(ctx context.Context) {
 			return // tellGone and tellRefused say so
 		}
 		for _, one := range l.take(more) {
-			r.screen.say("warning: the operator is in a loop: %s; look at '%s'", one.Text(), r.why(one.Reconciled))
+			r.screen.warn("the operator is in a loop: %s; look at '%s'", one.Text(), r.why(one.Reconciled))
 		}
 	}
 }

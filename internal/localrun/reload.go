@@ -239,15 +239,15 @@ func (r *run) tellInvalid(ctx context.Context, crds []*unstructured.Unstructured
 		}
 		found, err := r.client.Invalid(ctx, crd)
 		if err != nil && ctx.Err() == nil {
-			r.screen.say("warning: %v", err)
+			r.screen.warn("%v", err)
 		}
 		list = append(list, found...)
 	}
 	for i, one := range list {
 		if i == namesShown {
-			r.screen.say("warning: and %d more", len(list)-i)
+			r.screen.warn("and %d more", len(list)-i)
 			return
 		}
-		r.screen.say("warning: the CRD no longer allows %s", one)
+		r.screen.warn("the CRD no longer allows %s", one)
 	}
 }

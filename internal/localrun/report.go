@@ -37,7 +37,7 @@ func (r *run) noteLine(l recording.Line) {
 	defer r.mu.Unlock()
 	if kind := missingIn(l.Text); kind != "" && !r.missing[kind] {
 		r.missing[kind] = true
-		r.screen.say("warning: the cluster does not have kind %s, which the operator uses; apply its CRD: %s apply --server-side -f FILE", kind, r.client.Kubectl())
+		r.screen.warn("the cluster does not have kind %s, which the operator uses; apply its CRD: %s apply --server-side -f FILE", kind, r.client.Kubectl())
 	}
 	if r.log == nil {
 		return

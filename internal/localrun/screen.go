@@ -51,11 +51,22 @@ type screen struct {
 	mu       sync.Mutex
 	out, err io.Writer
 	unread   func(error) // called when nobody reads a stream any more; may be nil
+	quiet    bool        // say prints nothing
 }
 
-// say prints a line of our own. A screen that cannot be written to has nobody
-// to tell about it.
+// say prints a line of our own.
 func (s *screen) say(format string, args ...any) {
+	if !s.quiet {
+		s.print(format, args...)
+	}
+}
+
+// warn prints a warning.
+func (s *screen) warn(format string, args ...any) { s.print("warning: "+format, args...) }
+
+// print prints a line of our own, quiet or not. A screen that cannot be written to
+// has nobody to tell about it.
+func (s *screen) print(format string, args ...any) {
 	s.write(s.err, fmt.Appendf(nil, format+"\n", args...))
 }
 

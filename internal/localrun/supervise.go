@@ -173,9 +173,9 @@ func (r *run) fail(err error) {
 
 // tell prints an error that does not end the run.
 func (r *run) tell(err error) {
-	r.screen.say("error: %v", err)
+	r.screen.print("error: %v", err)
 	if hint := clierr.HintOf(err); hint != "" {
-		r.screen.say("hint:  %s", hint)
+		r.screen.print("hint:  %s", hint)
 	}
 }
 
@@ -237,7 +237,7 @@ func (h *hooks) await(ctx context.Context, address string) error {
 			continue
 		}
 		told = true
-		h.r.screen.say("warning: "+problem, address)
+		h.r.screen.warn(problem, address)
 		// There may never be one to wait for; but objects may need it, and wait in the
 		// proxy until it answers. Those that fail are applied again then.
 		h.r.settling.Go(func() {

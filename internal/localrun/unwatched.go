@@ -49,6 +49,6 @@ func (r *run) warnOfUnwatched(o kube.Ref) {
 	r.unwatched[o] = true
 	r.mu.Unlock()
 	if !told {
-		r.screen.say("warning: %s is in namespace %s, which the operator does not watch: it watches %s", o, o.Namespace, strings.Join(r.plan.namespaces, ", "))
+		r.screen.warn("%s is in namespace %s, which the operator does not watch: it watches %s", o, o.Namespace, strings.Join(r.plan.namespaces, ", "))
 	}
 }

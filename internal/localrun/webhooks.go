@@ -52,7 +52,7 @@ func (r *run) want(ctx context.Context, m Manifests) error {
 	r.manifest = m
 	r.mu.Unlock()
 	if keep && (was.RoleErr == nil || was.RoleErr.Error() != m.RoleErr.Error()) {
-		r.screen.say("warning: the webhooks stay as they were: %v", m.RoleErr)
+		r.screen.warn("the webhooks stay as they were: %v", m.RoleErr)
 	}
 	if r.NoWebhooks || r.webhooks() != nil || !m.hasWebhooks() {
 		return nil

@@ -151,7 +151,7 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	}
 	run.Dir, run.Name, run.Groups, run.RoleNamespace = f.Host.Dir, p.Name, p.Groups(), p.RoleNamespace()
 	run.Kubeconfig, run.Context, run.Allow = o.Target.Kubeconfig, o.Target.Context, f.Allowed
-	run.Color = f.Colored()
+	run.Color, run.Quiet = f.Colored(), f.Quiet
 	run.Trace = o.Embedded()
 	deps := localrun.Deps{
 		Host: f.Host,
