@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -10,6 +11,16 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 )
+
+// NoArguments refuses arguments, with a hint at what they may be for; empty: at the help.
+func NoArguments(hint string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return clierr.Usagef(cmp.Or(hint, "see '"+c.CommandPath()+" --help'"), "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
+	}
+}
 
 // AtMostOne takes one argument or none.
 func AtMostOne(what string) cobra.PositionalArgs {
@@ -49,12 +60,7 @@ func Strict(c *cobra.Command) {
 		}
 	}
 	if c.Args == nil {
-		c.Args = func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return clierr.Usagef("see '"+c.CommandPath()+" --help'", "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
-		}
+		c.Args = NoArguments("")
 	}
 	if c.HasSubCommands() && c.HasParent() && c.Run == nil && c.RunE == nil {
 		c.RunE = func(c *cobra.Command, _ []string) error {

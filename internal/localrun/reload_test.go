@@ -177,7 +177,7 @@ func reversed(list []string) []string {
 // TestReloadBroken: what cannot be built, generated or applied leaves the
 // operator and the cluster as they are, and the next save is another chance.
 func TestReloadBroken(t *testing.T) {
-	boom := clierr.Failedf("mend it", "boom")
+	boom := clierr.Failedf("mend it and run the command again", "boom")
 	broken := func(out io.Writer) error {
 		fmt.Fprint(out, "# shop/cmd\ncmd/main.go:3:1: undefined: x\n")
 		return exited(1)
@@ -188,7 +188,7 @@ func TestReloadBroken(t *testing.T) {
 	}{
 		"build": {func(w *world) { w.build = broken }, []string{"cmd/main.go:3:1: undefined: x\n", "go build ./cmd: 1 error\n", "saving is enough"}},
 		"generators": {func(w *world) { w.generated = func() ([]string, error) { return nil, boom } },
-			[]string{"error: boom\n", "hint:  mend it\n"}},
+			[]string{"error: boom\n", "hint:  mend it; saving is enough\n"}},
 		"both": {func(w *world) { w.build, w.generated = broken, func() ([]string, error) { return nil, boom } },
 			[]string{"undefined: x\n", "go build ./cmd: 1 error\n"}},
 		"manifests": {func(w *world) { w.renderErr = boom }, []string{"error: render the CRDs: boom\n"}},

@@ -175,7 +175,7 @@ func (r *run) fail(err error) {
 func (r *run) tell(err error) {
 	r.screen.print("error: %v", err)
 	if hint := clierr.HintOf(err); hint != "" {
-		r.screen.print("hint:  %s", hint)
+		r.screen.print("hint:  %s", strings.Replace(hint, " and run the command again", r.again(), 1))
 	}
 }
 
