@@ -74,14 +74,11 @@ same project always gives the same bundle, byte for byte.`,
   mysdk bundle generate --version 0.1.0 --check`,
 		// operator-sdk's -v is --version there, and takes a value.
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			hint := "see '" + c.CommandPath() + " --help'"
-			if c.Flags().Changed("verbose") {
+			hint := ""
+			if len(args) > 0 && c.Flags().Changed("verbose") {
 				hint = "use --version " + args[0] + "; -v is --verbose"
 			}
-			return clierr.Usagef(hint, "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
+			return cli.NoArguments(hint)(c, args)
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return runGenerate(c.Context(), f, o) },
 	}

@@ -94,10 +94,10 @@ image as an OCI artifact that refers to it.`,
 // contextArg takes the argument that docker build needs, where it says what is
 // built anyway.
 func contextArg(c *cobra.Command, args []string) error {
-	if len(args) == 0 || len(args) == 1 && filepath.Clean(args[0]) == "." {
+	if len(args) == 1 && filepath.Clean(args[0]) == "." {
 		return nil
 	}
-	return clierr.Usagef("run it in the project's directory", "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
+	return cli.NoArguments("run it in the project's directory")(c, args)
 }
 
 // imageFlag is the flag that names an image in the store.

@@ -93,6 +93,7 @@ again.`,
 
   # against your own cluster
   mysdk run local --context kind-dev`,
+		Args: cli.NoArguments(`use --operator-flags for the operator's flags, such as --operator-flags "--zap-devel"`),
 		RunE: func(c *cobra.Command, _ []string) error { return runLocal(c.Context(), f, o) },
 	}
 	o.bind(c)
