@@ -127,7 +127,7 @@ test-times: build ## Run all tests and print their CPU-seconds by package
 
 .PHONY: figures
 figures: build ## Print the project's figures beside their goals: code, test lanes, build from an empty cache
-	$(CLUSTER) $(GC) go run ./internal/figures -all
+	$(CLUSTER) $(GC) go run ./internal/figures
 
 .PHONY: update
 update: build ## Rewrite golden trees, scripts and the reference from what the code does

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"text/tabwriter"
 )
@@ -27,8 +28,6 @@ func run(args []string) int {
 	}
 	flags := flag.NewFlagSet("figures", flag.ContinueOnError)
 	times := flags.Bool("times", false, "run the tests of the packages named, and print their CPU-seconds by package")
-	short := flags.Bool("short", false, "with -times: the everyday tests only")
-	all := flags.Bool("all", false, "with the test lanes and a build from empty caches, which take long")
 	if flags.Parse(args) != nil {
 		return 2
 	}
@@ -36,9 +35,9 @@ func run(args []string) int {
 	defer stop()
 	var err error
 	if *times {
-		err = testTimes(ctx, os.Stdout, *short, flags.Args())
+		err = testTimes(ctx, os.Stdout, flags.Args())
 	} else {
-		err = figures(ctx, os.Stdout, *all)
+		err = figures(ctx, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "figures:", err)
@@ -48,19 +47,16 @@ func run(args []string) int {
 }
 
 // figures prints the table, row by row as it is measured.
-func figures(ctx context.Context, out io.Writer, all bool) error {
+func figures(ctx context.Context, out io.Writer) error {
 	rows, err := codeFigures(".")
 	if err != nil {
 		return err
 	}
-	if all {
-		more, err := laneFigures(ctx)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, more...)
+	lanes, err := laneFigures(ctx)
+	if err != nil {
+		return err
 	}
-	return table(out, append([]figure{{"FIGURE", "VALUE", "GOAL"}}, rows...))
+	return table(out, slices.Concat([]figure{{"FIGURE", "VALUE", "GOAL"}}, rows, lanes))
 }
 
 func table(out io.Writer, rows []figure) error {
