@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
 
@@ -42,7 +43,7 @@ func plain(list v1alpha3.TestList) string {
 	var b strings.Builder
 	for _, item := range list.Items {
 		if len(item.Status.Results) == 0 {
-			fmt.Fprintf(&b, "%s\n", label(item.Spec, Name(item.Spec)))
+			fmt.Fprintf(&b, "%s (%s)\n", resultName(item.Spec), labels.FormatLabels(item.Spec.Labels))
 		}
 		for _, r := range item.Status.Results {
 			fmt.Fprintf(&b, "%-5s %s\n", strings.ToUpper(string(r.State)), label(item.Spec, r.Name))

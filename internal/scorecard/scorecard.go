@@ -73,7 +73,7 @@ func ParseConfig(data []byte, name string) (v1alpha3.Configuration, error) {
 			mount := &stage.Tests[j].Storage.Spec.MountPath
 			mount.Path = cmp.Or(mount.Path, c.Storage.Spec.MountPath.Path)
 			if test.Image == "" && builtin(test) == nil {
-				return c, clierr.Failedf("name the image that runs it", "read scorecard configuration %s: stages[%d].tests[%d] has no image, and is none of the built-in tests", name, i, j)
+				return c, clierr.Failedf("name the image that runs it", "read scorecard configuration %s: stages[%d].tests[%d] has no image, and is not a built-in test", name, i, j)
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func (o Options) one(ctx context.Context, s Subject, t v1alpha3.TestConfiguratio
 
 // failedToRun is the status of a test that gave no result.
 func failedToRun(t v1alpha3.TestConfiguration, err error, log, suggestion string) v1alpha3.TestStatus {
-	r := v1alpha3.TestResult{Name: Name(t), State: v1alpha3.ErrorState, Errors: []string{err.Error()}, Log: log}
+	r := v1alpha3.TestResult{Name: resultName(t), State: v1alpha3.ErrorState, Errors: []string{err.Error()}, Log: log}
 	if suggestion != "" {
 		r.Suggestions = []string{suggestion}
 	}
@@ -185,6 +185,15 @@ func Name(t v1alpha3.TestConfiguration) string {
 		return t.Entrypoint[len(t.Entrypoint)-1]
 	}
 	return t.Image
+}
+
+// resultName is the name of a test's result: as in operator-sdk, that of a built-in
+// test is not its label.
+func resultName(t v1alpha3.TestConfiguration) string {
+	if builtin(t) != nil {
+		return t.Entrypoint[1]
+	}
+	return Name(t)
 }
 
 // Passed reports whether every result is a pass.

@@ -279,6 +279,9 @@ func TestRunOutOfTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	contains(t, list.Items[0].Status.Results[0].Errors, "not begun")
+	if name := list.Items[0].Status.Results[0].Name; name != "olm-crds-have-validation" {
+		t.Errorf("the result is called %s", name)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Run(ctx, subject(t, nil), options(t, "")); err == nil {
