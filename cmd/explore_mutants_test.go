@@ -45,7 +45,7 @@ var mutants = []mutant{
 	{"error of the status swallowed", "return ctrl.Result{}, errors.Join(applyErr, fmt.Errorf(\"writing the status: %w\", err))", "return ctrl.Result{}, nil"},
 	{"conflict swallowed", "if err = client.IgnoreNotFound(err); err != nil {", "if err = client.IgnoreNotFound(err); err != nil && !apierrors.IsConflict(err) {"},
 	{"degraded for good", "\t\tset(\"Degraded\", false, \"\", \"AsExpected\", \"\")\n", "\t\t_ = set\n"},
-	{"status of before", "\treturn applied, nil\n", "\treturn seen, nil\n"},
+	{"stale status", "\treturn applied, nil\n", "\treturn seen, nil\n"},
 }
 
 // rightsOf is what a mutant's own requests need.

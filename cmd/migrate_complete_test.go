@@ -90,7 +90,7 @@ func TestMigrateTidies(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
 	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "\texample.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "\texample.com/third => ./third", "exclude example.invalid/gone v1.0.0")
-	expectGoMod(t, w, "../../far/new/MIGRATION.md", "- CRDs are not compared with those of before, as mysdk-cluster is not built yet: run 'mysdk cluster start', then 'mysdk generate --check-compat=DIR' with a directory of the old ones")
+	expectGoMod(t, w, "../../far/new/MIGRATION.md", "- CRDs were not compared with the old ones, because mysdk-cluster is not built yet: run 'mysdk cluster start', then 'mysdk generate --check-compat=DIR' with a directory of the old ones")
 	if said := w.Err.String(); !strings.Contains(said, "pkg/sizes/rules.go:4:4: ") || strings.Contains(said, "no module was found") {
 		t.Errorf("it said:\n%s", said)
 	}

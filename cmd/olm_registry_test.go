@@ -71,10 +71,10 @@ func (r *olmRun) privateRegistry(t *testing.T) {
 		r.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: client}\n")
 		secrets("client")
 		run := "run bundle " + at.closed + "/cache:v1 --no-push --kubeconfig elsewhere.yaml -n client"
-		r.fails(clierr.CodeFailed, run, "is signed by nobody this machine trusts")
+		r.fails(clierr.CodeFailed, run, "is not signed by an authority that this machine trusts")
 		r.fails(clierr.CodeFailed, run+" --skip-tls-verify", "does not permit it")
-		r.fails(clierr.CodeFailed, run+" --pull-secret-name pull", "is signed by nobody this machine trusts")
-		r.fails(clierr.CodeUsage, run+" --ca-secret-name none", "Secret client/none: it is not there", "elsewhere.yaml create secret generic -n client none --from-file=cert.pem=FILE")
+		r.fails(clierr.CodeFailed, run+" --pull-secret-name pull", "is not signed by an authority that this machine trusts")
+		r.fails(clierr.CodeUsage, run+" --ca-secret-name none", "Secret client/none: not found", "elsewhere.yaml create secret generic -n client none --from-file=cert.pem=FILE")
 		r.fails(clierr.CodeUsage, run+" --pull-secret-name ca", "Secret client/ca: it is of type Opaque")
 		r.mysdk(run + " --pull-secret-name pull --ca-secret-name ca")
 		if strings.Contains(r.err.String(), "container runtime") {

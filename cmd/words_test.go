@@ -33,6 +33,17 @@ var giveaways = []struct {
 	{regexp.MustCompile(`(?i)\bneeds you\b`), "manual step"},
 	{regexp.MustCompile(`(?i)\b(colour|behaviour|honour)`), "color, behavior, honor"},
 	{regexp.MustCompile(`(?i)\bcarr(y|ies) \S+ through (its|their) life\b`), "name what it does"},
+	{regexp.MustCompile(`(?i)\b(is|are) to go\b|, which goes?\b`), "should go; will be removed"},
+	{regexp.MustCompile(`(?i)\bnothing( \S+){1,4} any more\b`), "no longer"},
+	{regexp.MustCompile(`(?i)\bof (old|before)\b`), "old, earlier, previous"},
+	{regexp.MustCompile(`(^|\. )So (it is|they are) for\b`), "the same holds for"},
+	{regexp.MustCompile(`(?i)\b(is|are) (there already|not there\b)|\bexists? already\b`), "already exists; does not exist, not found"},
+	{regexp.MustCompile(`(?i)\bstands? (alone|there|twice|in no)\b|\byours stand\b`), "is listed; conflicts with"},
+	{regexp.MustCompile(`(%[a-z]|"|\bit) is no ([a-km-z]|list\b)`), "is not a"},
+	{regexp.MustCompile(`(?i)\bsee that (the|all|')`), "check that"},
+	{regexp.MustCompile(`(?i)\b(was|were) begun\b|%d are the most\b`), "was started; the maximum is"},
+	{regexp.MustCompile(`(?i)\btake (it|them) from version control\b`), "restore it from version control"},
+	{regexp.MustCompile(`\bof the project's has\b|\bthis (file|line)s? of yours\b|\bthese \S+ of yours\b`), "every kind has; your file"},
 }
 
 // TestWords holds what users read to plain words: messages and help, which are

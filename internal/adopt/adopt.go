@@ -160,7 +160,7 @@ func (in *inspection) read() error {
 	}
 	if err := yaml.Unmarshal(data, &in.file); err != nil {
 		_, better := project.Parse(data) // with the line, and what conflict markers are
-		return clierr.WithHint(firstOf(better, fmt.Errorf("%s: %w", project.FileName, err)), "repair it, or take it from version control")
+		return clierr.WithHint(firstOf(better, fmt.Errorf("%s: %w", project.FileName, err)), "fix it, or restore it from version control")
 	}
 	f, err := project.Parse(data)
 	if err == nil {

@@ -70,7 +70,7 @@ func (in *inspection) createsWebhook() (Command, fileset.Set, error) {
 	}
 	switch err := in.CreateWebhook(); {
 	case errors.Is(err, ErrNothingToTry):
-		return works(name, "not tried: every kind of the project's has webhooks already")
+		return works(name, "not tried: every kind already has webhooks")
 	case err != nil:
 		return needs(name, "it would be refused:", advice(err)...)
 	case in.failing:
@@ -188,7 +188,7 @@ func (in *inspection) test() (Command, fileset.Set, error) {
 	case !in.isGo():
 		return cannot(name, noGo)
 	case in.facts.existing != "":
-		return needs(name, "a suite wants a cluster that is there already:",
+		return needs(name, "a suite needs an existing cluster:",
 			in.facts.existing+": leave UseExistingCluster out, so that the suite starts what 'mysdk test' serves")
 	case len(in.facts.envtest) > 0:
 		return works(name, "envtest suites at %s", strings.Join(in.facts.envtest, ", "))

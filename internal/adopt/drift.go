@@ -95,9 +95,9 @@ func (in *inspection) difference(file string, set fileset.Set) (line int, why st
 	case err != nil:
 		return 0, "", err
 	case f.Removed:
-		return 1, "nothing makes it any more", nil
+		return 1, "it is no longer generated", nil
 	case !there:
-		return 1, "it is not there yet", nil
+		return 1, "it does not exist yet", nil
 	}
 	line, why = firstDifference(old, f.Data), "content"
 	was, now := generatorLine.FindSubmatch(old), generatorLine.FindSubmatch(f.Data)

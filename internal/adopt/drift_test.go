@@ -24,8 +24,8 @@ func TestDifference(t *testing.T) {
 		"longer":   {"a: 1\n", fileset.File{Data: []byte("a: 1\nb: 3\n")}, 2, "content"},
 		"header":   {"/*\nCopyright 2023.\n*/\n\npackage v1\n", fileset.File{Data: []byte("/*\nCopyright 2026.\n*/\n\npackage v1\n")}, 2, "content"},
 		"a pragma": {"//go:build a\npackage v1\n", fileset.File{Data: []byte("//go:build b\npackage v1\n")}, 1, "content"},
-		"new":      {"", fileset.File{Data: []byte("a: 1\n")}, 1, "it is not there yet"},
-		"gone":     {"a: 1\n", fileset.File{Removed: true}, 1, "nothing makes it any more"},
+		"new":      {"", fileset.File{Data: []byte("a: 1\n")}, 1, "it does not exist yet"},
+		"gone":     {"a: 1\n", fileset.File{Removed: true}, 1, "it is no longer generated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t)

@@ -98,7 +98,7 @@ func (c *collection) sort(u *unstructured.Unstructured) bool {
 		return false
 	}
 	if c.scorecard != nil {
-		c.leave(u, "a bundle has one scorecard configuration, and "+c.scorecard.GetName()+" is it")
+		c.leave(u, "a bundle has only one scorecard configuration, which is "+c.scorecard.GetName())
 		return true
 	}
 	c.scorecard = u

@@ -130,7 +130,7 @@ func (b *csvBuilder) install(g *grants) {
 	b.notes = append(b.notes, g.notes...)
 	for _, name := range b.in.ExtraServiceAccounts {
 		if len(g.permissions[name]) == 0 && len(g.cluster[name]) == 0 {
-			b.note("service account %s: no binding of the input gives it rights", name)
+			b.note("service account %s: no binding in the input grants it permissions", name)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (b *csvBuilder) permit(rules map[string][]any, sources []string, field stri
 				continue
 			}
 			rules[name] = append(rules[name], rule)
-			b.note("%s: the base gives service account %s a right that no role of the input does", field, name)
+			b.note("%s: the base grants service account %s a permission that no role in the input grants", field, name)
 		}
 	}
 	b.set(entries(rules), "generated: "+strings.Join(sources, ", "), path...)
@@ -162,7 +162,7 @@ func (b *csvBuilder) withBase(list []any, key string, path ...string) []any {
 			continue
 		}
 		list = append(list, e)
-		b.note("%s: %s comes from the base alone", path[len(path)-1], name)
+		b.note("%s: %s comes only from the base", path[len(path)-1], name)
 	}
 	return list
 }
@@ -297,7 +297,7 @@ func (b *csvBuilder) checkModes(webhooks []object) {
 	}
 	if reflect.DeepEqual(listAt(b.csv.Object, path...), installModes(true)) {
 		b.set(installModes(false), "generated: conversion webhooks need AllNamespaces", path...)
-		b.note("the install mode is AllNamespaces: OLM takes no other where there is a conversion webhook")
+		b.note("the install mode is AllNamespaces: OLM supports no other with a conversion webhook")
 		return
 	}
 	for _, mode := range objectsAt(b.csv.Object, path...) {

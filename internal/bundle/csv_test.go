@@ -65,9 +65,9 @@ func TestAuthorWins(t *testing.T) {
 	}
 	notes := strings.Join(r.Notes, "\n")
 	for _, want := range []string{
-		"deployments: agent comes from the base alone", "webhookdefinitions: mine.kb.io comes from the base alone",
-		"clusterPermissions: the base gives service account shop-controller-manager a right that no role of the input does",
-		"clusterPermissions: the base gives service account agent a right",
+		"deployments: agent comes only from the base", "webhookdefinitions: mine.kb.io comes only from the base",
+		"clusterPermissions: the base grants service account shop-controller-manager a permission that no role in the input grants",
+		"clusterPermissions: the base grants service account agent a permission",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("not said: %s\n%s", want, notes)

@@ -341,7 +341,7 @@ func (g *goSource) readField(c *described) (marked bool, err error) {
 			continue
 		}
 		if m.kind == "" {
-			g.warn("%s: the marker says neither type=spec nor type=status and has no effect", g.at(line.Pos()))
+			g.warn("%s: the marker has neither type=spec nor type=status, and no effect", g.at(line.Pos()))
 			continue
 		}
 		marked = true

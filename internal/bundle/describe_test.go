@@ -176,7 +176,7 @@ func TestDescribeProblems(t *testing.T) {
 		"another group":     {api: API{Group: "example.com", Version: "v1", Kind: "Cart"}, warning: "Cart v1: there is no Go type"},
 		"marker on a type":  {"displayName=\"Shopping", "dsplayName=\"Shopping", api, `api/v1/cart_types.go:54: marker +operator-sdk:csv:customresourcedefinitions:dsplayName="Shopping Cart": unknown argument "dsplayName"`, ""},
 		"marker on a field": {"type=spec,order=2", "type=spec,order=x", api, `api/v1/cart_types.go:17: marker`, ""},
-		"no type":           {"type=spec,order=1", "order=1", api, "", "api/v1/cart_types.go:28: the marker says neither type=spec nor type=status"},
+		"no type":           {"type=spec,order=1", "order=1", api, "", "api/v1/cart_types.go:28: the marker has neither type=spec nor type=status"},
 		"broken Go":         {"type CartSpec struct {", "type CartSpec {", api, "api/v1/cart_types.go:13", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func (r *Result) Explain(field string) ([]Explanation, error) {
 	// The spec is what people mostly ask about, so it need not be typed.
 	path := SplitField(field)
 	if len(path) == 0 {
-		return nil, clierr.Usagef("name one such as spec.displayName", "%q is no field", field)
+		return nil, clierr.Usagef("name one such as spec.displayName", "%q is not a field", field)
 	}
 	if path[0] != "spec" && path[0] != "metadata" {
 		path = append([]string{"spec"}, path...)

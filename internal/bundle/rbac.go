@@ -93,7 +93,7 @@ func (g *grants) bind(b, role *unstructured.Unstructured, rules map[string][]any
 		g.files = append(g.files, b)
 	}
 	if at(role.Object, "aggregationRule") != nil {
-		g.note("%s gathers rules from other roles, which a CSV cannot say: only its own rules are in the bundle", kube.RefOf(role))
+		g.note("%s aggregates rules from other roles, which a CSV cannot express: only its own rules are in the bundle", kube.RefOf(role))
 	}
 	return role
 }

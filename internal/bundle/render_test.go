@@ -164,7 +164,7 @@ func TestEverythingIsSomewhere(t *testing.T) {
 		{"Certificate metrics", "Deployment second mounts its Secret metrics-cert, and OLM makes certificates of webhooks only: leave both out of the bundle, as by switching [METRICS-WITH-CERTS] off", true},
 		{"Certificate unused", "OLM makes the certificates of webhooks itself", false},
 		{"ClusterServiceVersion another.v1.0.0", "a bundle has one ClusterServiceVersion, and this is not that of the package shop", true},
-		{"Configuration second", "a bundle has one scorecard configuration, and config is it", true},
+		{"Configuration second", "a bundle has only one scorecard configuration, which is config", true},
 		{"CronJob nightly", "OLM takes no objects of kind CronJob from a bundle; let the operator create it", true},
 		{"Issuer shop-system/ca", "OLM makes the certificates of webhooks itself", false},
 		{"Namespace shop-system", "the installer chooses the namespace", false},

@@ -131,7 +131,7 @@ func (s Scaffold) readRecord() (Record, []byte, error) {
 	}
 	r := Record{}
 	if err := sigsyaml.Unmarshal(data, &r); err != nil {
-		return nil, nil, clierr.Failedf("remove the file: every text of the base is then taken for yours where it differs", "%w", yamlProblem(file, err))
+		return nil, nil, clierr.Failedf("remove the file: every text in the base that differs then counts as yours", "%w", yamlProblem(file, err))
 	}
 	return r, data, nil
 }

@@ -33,7 +33,7 @@ func (b *csvBuilder) texts() error {
 	w := &wording{}
 	w.reword(b.csv.Object, typed, "")
 	if len(w.fields) > 0 {
-		b.note("numbers and booleans where texts belong are written as texts: %s", strings.Join(w.fields, ", "))
+		b.note("numbers and booleans in place of strings are written as strings: %s", strings.Join(w.fields, ", "))
 	}
 	return nil
 }

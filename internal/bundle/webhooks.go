@@ -23,7 +23,7 @@ func webhookDefinitions(c *collection) (list []object, notes []string) {
 			}
 			d, dropped := admission(c, strings.Replace(cfg.GetKind(), "WebhookConfiguration", "AdmissionWebhook", 1), w)
 			if len(dropped) > 0 {
-				notes = append(notes, fmt.Sprintf("webhook %s: a CSV cannot say its %s", name, strings.Join(dropped, " and ")))
+				notes = append(notes, fmt.Sprintf("webhook %s: a CSV cannot express its %s", name, strings.Join(dropped, " and ")))
 			}
 			list = append(list, d)
 		}

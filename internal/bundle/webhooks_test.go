@@ -50,7 +50,7 @@ func TestWebhookDefinitions(t *testing.T) {
 				"reinvocationPolicy": "IfNeeded", "rules": []any{object{"operations": []any{"CREATE"}}}, "containerPort": int64(80), "targetPort": "x",
 			}), "", ""},
 		"what a CSV cannot say": {[]string{someService, someDeployment, hook(validating, "{name: v.kb.io, clientConfig: {service: {name: svc, path: /v}}, namespaceSelector: {matchLabels: {a: b}}, matchConditions: [{name: x}]}")},
-			with(nil), "webhook v.kb.io: a CSV cannot say its namespaceSelector and matchConditions", ""},
+			with(nil), "webhook v.kb.io: a CSV cannot express its namespaceSelector and matchConditions", ""},
 		"no service": {[]string{someDeployment, hook(validating, "{name: v.kb.io, clientConfig: {service: {name: dep-service, path: /v}}}")},
 			with(nil, "containerPort", "targetPort"), "", ""},
 		"no Deployment": {[]string{someService, hook(validating, "{name: v.kb.io, clientConfig: {service: {name: svc, path: /v}}}")},

@@ -71,7 +71,7 @@ func (c *Catalog) addBundle(a Addition, mode string) error {
 		c.Bundles = append(c.Bundles, rendered)
 	case !same(c.Bundles[i], rendered):
 		return clierr.Failedf("give the new bundle another version, or take the old one out of the catalog",
-			"add %s to the catalog: there is one of that name in it, and it is another", rendered.Name)
+			"add %s to the catalog: it already has a different bundle of that name", rendered.Name)
 	}
 	wanted := entryOf(a.Bundle)
 	for _, name := range channels {

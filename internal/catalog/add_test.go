@@ -45,7 +45,7 @@ func TestAdd(t *testing.T) {
 	if d := cmp.Diff(want[:1], entriesOf(c, "alpha")); d != "" {
 		t.Errorf("alpha (-want +got):\n%s", d)
 	}
-	if err := c.Add([]Addition{{one.Bundle, "example.com/other:v1"}}, AddOptions{}); err == nil || !strings.Contains(err.Error(), "there is one of that name in it, and it is another") {
+	if err := c.Add([]Addition{{one.Bundle, "example.com/other:v1"}}, AddOptions{}); err == nil || !strings.Contains(err.Error(), "it already has a different bundle of that name") {
 		t.Errorf("another image: %v", err)
 	}
 	for _, changed := range []spec{{replaces: "memcached.v0.0.9"}, {replaces: "memcached.v0.1.0", skips: "[memcached.v0.0.9]"}, {replaces: "memcached.v0.1.0", skip: "<0.2.0"}} {
@@ -263,9 +263,9 @@ func TestBeside(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	tests := map[string]string{
 		"{\"schema\": \"olm.package\"}\n{\n":                                           "f:2: unexpected EOF",
-		"{\"schema\": \"olm.package\"}\n\n{\"name\": \"a\"}":                           "f:3: an object of a catalog has a schema",
+		"{\"schema\": \"olm.package\"}\n\n{\"name\": \"a\"}":                           "f:3: an object has no schema",
 		"{\"schema\": \"olm.package\"}\n{\"schema\": \"olm.channel\", \"entries\": 3}": "f:2: json: cannot unmarshal number",
-		"schema: olm.package\n---\nname: a\n":                                          "f:3: an object of a catalog has a schema",
+		"schema: olm.package\n---\nname: a\n":                                          "f:3: an object has no schema",
 		"schema: olm.package\n---\nname: [a\n":                                         "f: yaml: line",
 		"schema: olm.bundle\nproperties: 3\n":                                          "f:1: json: cannot unmarshal number",
 		"- a\n":                                                                        "f:1: json: cannot unmarshal array",

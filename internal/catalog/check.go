@@ -67,14 +67,14 @@ func (k *checker) packages() {
 		case len(part.Channels) == 0:
 			k.add("", "the package %s has no channel", p.Name)
 		case p.DefaultChannel == "":
-			k.add("say which with --default-channel", "the package %s has no default channel; its channels are %s", p.Name, channelNames(part.Channels))
+			k.add("choose one with --default-channel", "the package %s has no default channel; its channels are %s", p.Name, channelNames(part.Channels))
 		case !slices.ContainsFunc(part.Channels, func(ch Channel) bool { return ch.Name == p.DefaultChannel }):
-			k.add("say another with --default-channel", "the default channel of the package %s is %s, which it does not have; its channels are %s",
+			k.add("choose another with --default-channel", "the default channel of the package %s is %s, which it does not have; its channels are %s",
 				p.Name, p.DefaultChannel, channelNames(part.Channels))
 		}
 	}
 	for _, name := range duplicates(names) {
-		k.add("", "the package %s stands there twice", name)
+		k.add("", "the package %s is listed twice", name)
 	}
 }
 
@@ -110,7 +110,7 @@ func (k *checker) channels() {
 		}
 	}
 	for _, name := range duplicates(names) {
-		k.add("", "the channel %s stands there twice", name)
+		k.add("", "the channel %s is listed twice", name)
 	}
 }
 
@@ -127,7 +127,7 @@ func (k *checker) bundles() {
 		if !slices.ContainsFunc(k.catalog.Channels, func(ch Channel) bool {
 			return ch.Package == b.Package && slices.ContainsFunc(ch.Entries, func(e Entry) bool { return e.Name == b.Name })
 		}) {
-			k.add("", "the bundle %s stands in no channel of the package %s", b.Name, b.Package)
+			k.add("", "the bundle %s is not in any channel of the package %s", b.Name, b.Package)
 		}
 		if b.Image == "" && !slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == property.TypeBundleObject }) {
 			k.add("", "the bundle %s has neither an image nor its objects", b.Name)
@@ -142,14 +142,14 @@ func (k *checker) bundles() {
 		if v.Release != "" {
 			at += "-" + v.Release
 			if want := fmt.Sprintf("%s-v%s-%s", b.Package, v.Version, v.Release); b.Name != want {
-				k.add("rename it, or leave spec.release out of its CSV", "the bundle %s has the release %s, and would have to be called %s", b.Name, v.Release, want)
+				k.add("rename it, or leave spec.release out of its CSV", "the bundle %s has the release %s, and must be named %s", b.Name, v.Release, want)
 			}
 		}
 		versions[at] = append(versions[at], b.Name)
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(names)) {
 		for _, name := range duplicates(names[pkg]) {
-			k.add("", "the bundle %s of the package %s stands there twice", name, pkg)
+			k.add("", "the bundle %s of the package %s is listed twice", name, pkg)
 		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(versions)) {
@@ -188,7 +188,7 @@ func packageOf(b Bundle) (property.Package, error) {
 		return v, fmt.Errorf("it is of the package %q, and its property olm.package says %q", b.Package, v.PackageName)
 	}
 	if _, err := semver.Parse(v.Version); err != nil {
-		return v, fmt.Errorf("its version %q is no semantic version: %w", v.Version, err)
+		return v, fmt.Errorf("its version %q is not a semantic version: %w", v.Version, err)
 	}
 	return v, nil
 }
@@ -212,11 +212,11 @@ func (k *checker) deprecations() {
 			}
 		}
 		for _, ref := range duplicates(refs) {
-			k.add("", "deprecations of the package %s: %s stands there twice", d.Package, ref)
+			k.add("", "deprecations of the package %s: %s is listed twice", d.Package, ref)
 		}
 	}
 	for _, name := range duplicates(packages) {
-		k.add("", "the deprecations of the package %s stand there twice", name)
+		k.add("", "the deprecations of the package %s are listed twice", name)
 	}
 }
 

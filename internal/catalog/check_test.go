@@ -89,16 +89,16 @@ func TestCheck(t *testing.T) {
 		"no channel":         {func(c *Catalog) { c.Channels, c.Bundles = nil, nil }, "the package p has no channel"},
 		"no default channel": {func(c *Catalog) { c.Packages[0].DefaultChannel = "" }, "the package p has no default channel; its channels are stable"},
 		"default elsewhere":  {func(c *Catalog) { c.Packages[0].DefaultChannel = "fast" }, "the default channel of the package p is fast, which it does not have"},
-		"package twice":      {func(c *Catalog) { c.Packages = append(c.Packages, c.Packages[0]) }, "the package p stands there twice"},
+		"package twice":      {func(c *Catalog) { c.Packages = append(c.Packages, c.Packages[0]) }, "the package p is listed twice"},
 		"package name":       {func(c *Catalog) { c.Packages[0].Name = "P_p" }, `"P_p" cannot be the name of a package`},
-		"channel twice":      {func(c *Catalog) { c.Channels = append(c.Channels, c.Channels[0]) }, "the channel p/stable stands there twice"},
-		"entry twice":        {func(c *Catalog) { c.Channels[0].Entries = append(c.Channels[0].Entries, Entry{Name: "a"}) }, "the entry a stands there twice"},
+		"channel twice":      {func(c *Catalog) { c.Channels = append(c.Channels, c.Channels[0]) }, "the channel p/stable is listed twice"},
+		"entry twice":        {func(c *Catalog) { c.Channels[0].Entries = append(c.Channels[0].Entries, Entry{Name: "a"}) }, "the entry a is listed twice"},
 		"no entries":         {func(c *Catalog) { c.Channels[0].Entries = nil }, "it has no entries"},
 		"entry alone":        {func(c *Catalog) { c.Bundles = c.Bundles[:1] }, "there is no bundle for its entry a"},
-		"bundle alone":       {func(c *Catalog) { c.Bundles = append(c.Bundles, bundleOf("z", "9.0.0")) }, "the bundle z stands in no channel"},
-		"bundle twice":       {func(c *Catalog) { c.Bundles = append(c.Bundles, c.Bundles[0]) }, "the bundle b of the package p stands there twice"},
+		"bundle alone":       {func(c *Catalog) { c.Bundles = append(c.Bundles, bundleOf("z", "9.0.0")) }, "the bundle z is not in any channel"},
+		"bundle twice":       {func(c *Catalog) { c.Bundles = append(c.Bundles, c.Bundles[0]) }, "the bundle b of the package p is listed twice"},
 		"no image":           {func(c *Catalog) { c.Bundles[0].Image = "" }, "the bundle b has neither an image nor its objects"},
-		"bad image":          {func(c *Catalog) { c.Bundles[0].Image = "Not An Image!!" }, `the bundle b has the image "Not An Image!!": a name is in lower case`},
+		"bad image":          {func(c *Catalog) { c.Bundles[0].Image = "Not An Image!!" }, `the bundle b has the image "Not An Image!!": a name must be lower case`},
 		"bad related image":  {func(c *Catalog) { c.Bundles[0].RelatedImages = []RelatedImage{{}, {Image: "example.com/p: 1"}} }, `the bundle b has the image "example.com/p: 1": `},
 		"short image":        {func(c *Catalog) { c.Bundles[0].Image = "p@sha256:" + strings.Repeat("0", 64) }, ""},
 		"bad property": {func(c *Catalog) {
@@ -106,10 +106,10 @@ func TestCheck(t *testing.T) {
 		}, "the bundle b: its properties: "},
 		"empty skip":  {func(c *Catalog) { c.Channels[0].Entries[0].Skips = []string{""} }, "channel p/stable: the entry b skips one without a name"},
 		"no version":  {func(c *Catalog) { c.Bundles[0].Properties = nil }, "it has 0 properties olm.package"},
-		"bad version": {func(c *Catalog) { c.Bundles[0] = bundleOf("b", "1") }, `its version "1" is no semantic version`},
+		"bad version": {func(c *Catalog) { c.Bundles[0] = bundleOf("b", "1") }, `its version "1" is not a semantic version`},
 		"release's name": {func(c *Catalog) {
 			c.Bundles[0].Properties[0].Value = []byte(`{"packageName":"p","version":"0.0.1","release":"2"}`)
-		}, "would have to be called p-v0.0.1-2"},
+		}, "must be named p-v0.0.1-2"},
 		"same version":      {func(c *Catalog) { c.Bundles[0] = bundleOf("b", "0.0.2") }, "p 0.0.2 is the version of several bundles: a, b"},
 		"other package":     {func(c *Catalog) { c.Bundles[0].Package = "q" }, `the bundle b is of the package "q", which is not in the catalog`},
 		"channel's package": {func(c *Catalog) { c.Channels[0].Package = "q" }, `the channel stable is of the package "q"`},
@@ -118,7 +118,7 @@ func TestCheck(t *testing.T) {
 		}, ""},
 		"deprecated twice": {func(c *Catalog) {
 			c.Deprecations = []Deprecations{{Schema: SchemaDeprecations, Package: "p", Entries: []DeprecationEntry{{Reference: Reference{SchemaBundle, "a"}, Message: "old"}, {Reference: Reference{SchemaBundle, "a"}, Message: "old"}}}}
-		}, `deprecations of the package p: olm.bundle "a" stands there twice`},
+		}, `deprecations of the package p: olm.bundle "a" is listed twice`},
 		"deprecated silently": {func(c *Catalog) {
 			c.Deprecations = []Deprecations{{Schema: SchemaDeprecations, Package: "p", Entries: []DeprecationEntry{{Reference: Reference{SchemaBundle, "a"}}}}}
 		}, `deprecations of the package p: olm.bundle "a" has no message`},

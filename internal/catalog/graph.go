@@ -26,14 +26,14 @@ func channelProblems(ch Channel) []problem {
 	}
 	var found []problem
 	for _, name := range duplicates(names) {
-		found = append(found, problem{text: fmt.Sprintf("the entry %s stands there twice", name)})
+		found = append(found, problem{text: fmt.Sprintf("the entry %s is listed twice", name)})
 	}
 	for _, e := range ch.Entries {
 		if slices.Contains(e.Skips, "") {
 			found = append(found, problem{text: fmt.Sprintf("the entry %s skips one without a name", e.Name)})
 		}
 		if _, err := semver.ParseRange(e.SkipRange); e.SkipRange != "" && err != nil {
-			found = append(found, problem{fmt.Sprintf("%s: %q is no range of versions: %v", e.Name, e.SkipRange, err),
+			found = append(found, problem{fmt.Sprintf("%s: %q is not a range of versions: %v", e.Name, e.SkipRange, err),
 				`write the annotation olm.skipRange like ">=1.0.0 <1.2.0"`})
 		}
 	}

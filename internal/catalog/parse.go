@@ -179,7 +179,7 @@ func (c *Catalog) add(object json.RawMessage) error {
 	}
 	switch head.Schema {
 	case "":
-		return errors.New("an object of a catalog has a schema, such as olm.bundle, and this has none")
+		return errors.New("an object has no schema, such as olm.bundle")
 	case SchemaPackage:
 		return appendObject(&c.Packages, object)
 	case SchemaChannel:

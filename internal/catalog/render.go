@@ -138,7 +138,7 @@ func requiredAPIs(csv *v1alpha1.ClusterServiceVersion) ([]property.GVKRequired, 
 	for _, need := range csv.Spec.CustomResourceDefinitions.Required {
 		_, group, ok := strings.Cut(need.Name, ".")
 		if !ok {
-			return nil, fmt.Errorf("the CSV requires the CRD %q, which is no PLURAL.GROUP", need.Name)
+			return nil, fmt.Errorf("the CSV requires the CRD %q, which is not PLURAL.GROUP", need.Name)
 		}
 		all = append(all, property.GVKRequired{Group: group, Version: need.Version, Kind: need.Kind})
 	}
@@ -159,7 +159,7 @@ func (l *propertyList) fromMetadata(b *bundle.Bundle) error {
 	if text := b.CSV.Annotations[propertiesKey]; text != "" {
 		var list []Property
 		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			return fmt.Errorf("%s: the annotation %s is no list of properties in JSON: %w", b.CSVFile, propertiesKey, err)
+			return fmt.Errorf("%s: the annotation %s is not a JSON list of properties: %w", b.CSVFile, propertiesKey, err)
 		}
 		l.addOwn(list)
 	}

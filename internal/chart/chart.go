@@ -151,7 +151,7 @@ func (c *chart) findManager() error {
 			return nil
 		}
 	}
-	return clierr.Failedf("see that the kustomization or the file has the Deployment of config/manager",
+	return clierr.Failedf("check that the kustomization or the file has the Deployment of config/manager",
 		"none of the %d objects is the manager's Deployment", len(c.objects))
 }
 

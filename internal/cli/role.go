@@ -68,7 +68,7 @@ func isEverywhere(name string) bool {
 }
 
 // BoundTo are the bindings of a service account, the roles that they bind, and
-// those that are aggregated into them; nothing where a role is not there, as with
+// those that are aggregated into them; nothing where a role does not exist, as with
 // names that another layer completes.
 func BoundTo(objs []*unstructured.Unstructured, namespace, account string) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured

@@ -120,7 +120,7 @@ func (f *finder) fits(path string) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		return false
 	case err != nil:
-		f.unfit = append(f.unfit, fmt.Sprintf("%s is no Go program", path))
+		f.unfit = append(f.unfit, fmt.Sprintf("%s is not a Go program", path))
 		return false
 	case info.Path != packagePath:
 		f.unfit = append(f.unfit, fmt.Sprintf("%s is another program, %s", path, info.Path))
@@ -147,7 +147,7 @@ func (f *finder) checkout() (string, error) {
 		dir = f.host.Path(dir)
 		if !isCheckout(dir) {
 			return "", clierr.Failedf("set "+SourceEnv+" to a checkout of "+modulePath,
-				"build mysdk-cluster: %s is no checkout of mysdk", dir)
+				"build mysdk-cluster: %s is not a checkout of mysdk", dir)
 		}
 		return dir, nil
 	}

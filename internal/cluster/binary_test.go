@@ -95,7 +95,7 @@ func TestFindNamesWhatDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct{ path, want string }{
-		"no Go program":   {other, "is no Go program"},
+		"no Go program":   {other, "is not a Go program"},
 		"another program": {self, "is another program"},
 		"another version": {"", "is of version (devel), and this is mysdk v0.0.0-20260102030405-0123456789ab"},
 		"none":            {filepath.Join(t.TempDir(), "none"), "it is not beside mysdk"},

@@ -333,7 +333,7 @@ func TestMergeKubeconfigRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ kubeconfig, want string }{
 		"the cluster's own file": {l.Kubeconfig(), "an embedded cluster's own file"},
 		"another cluster's file": {other, "an embedded cluster's own file"},
-		"a stranger's file":      {stranger, "there is a mysdk-dev in its clusters already, and it is another cluster's"},
+		"a stranger's file":      {stranger, "mysdk-dev already exists in its clusters and belongs to another cluster"},
 		"a broken file":          {broken, "change " + broken},
 		"a directory":            {h.Dir, "read your kubeconfig"},
 	} {

@@ -35,7 +35,7 @@ func mergeKubeconfig(old, add []byte, name string, current bool) ([]byte, error)
 	for _, section := range []string{"clusters", "users", "contexts"} {
 		if inTheWay[section] && !same {
 			return nil, clierr.Failedf(fmt.Sprintf("rename it, or delete it: kubectl config delete-context %[1]s; kubectl config delete-cluster %[1]s; kubectl config delete-user %[1]s", name),
-				"there is a %s in its %s already, and it is another cluster's", name, section)
+				"%s already exists in its %s and belongs to another cluster", name, section)
 		}
 	}
 	config.Clusters[name], config.AuthInfos[name] = own.Clusters[name], own.AuthInfos[name]

@@ -160,9 +160,9 @@ func TestMergeRefuses(t *testing.T) {
 		"clusters no list":    {"kind: Config\nclusters: {a: 1}\n", ours, "field Config.clusters"},
 		"of another kind":     {"kind: List\n", ours, `no kind "List"`},
 		"other context":       {theirs, strings.ReplaceAll(ours, "mysdk-dev", "x"), "the cluster's kubeconfig has no mysdk-dev"},
-		"another cluster":     {strings.ReplaceAll(ours, "Q0E=", "WA=="), ours, "there is a mysdk-dev in its clusters already, and it is another cluster's"},
-		"without a CA":        {strings.ReplaceAll(theirs, "name: work", "name: mysdk-dev"), ours, "there is a mysdk-dev in its clusters already, and it is another cluster's"},
-		"another context":     {strings.Replace(theirs, "name: work\n  context", "name: mysdk-dev\n  context", 1), ours, "there is a mysdk-dev in its contexts already, and it is another cluster's"},
+		"another cluster":     {strings.ReplaceAll(ours, "Q0E=", "WA=="), ours, "mysdk-dev already exists in its clusters and belongs to another cluster"},
+		"without a CA":        {strings.ReplaceAll(theirs, "name: work", "name: mysdk-dev"), ours, "mysdk-dev already exists in its clusters and belongs to another cluster"},
+		"another context":     {strings.Replace(theirs, "name: work\n  context", "name: mysdk-dev\n  context", 1), ours, "mysdk-dev already exists in its contexts and belongs to another cluster"},
 		"cluster's is empty":  {theirs, "", "has no mysdk-dev"},
 		"cluster's is broken": {theirs, "{", "the cluster's kubeconfig"},
 	}

@@ -120,7 +120,7 @@ var hints = map[string]string{
 	"maxItems":             stricter,
 	"maxLength":            stricter,
 	"maxProperties":        stricter,
-	unhandled:              "no rule says whether this is compatible: see that all objects that were valid still are, else leave it as it was",
+	unhandled:              "no rule says whether this is compatible: check that all objects that were valid still are, or undo the change",
 }
 
 // Add takes the CRDs of a manifest in, which may have several documents. A patch of a
@@ -160,7 +160,7 @@ func (c CRDs) Add(name string, manifest []byte) error {
 			continue
 		}
 		if before, ok := c[object.Metadata.Name]; ok && !alike(before, doc) {
-			return clierr.Failedf("name a directory that has each CRD once, such as config/crd/bases", "%s: the CRD %s is there more than once", name, object.Metadata.Name)
+			return clierr.Failedf("name a directory that has each CRD once, such as config/crd/bases", "%s: the CRD %s is defined more than once", name, object.Metadata.Name)
 		}
 		c[object.Metadata.Name] = doc
 	}

@@ -28,12 +28,12 @@ func TestRead(t *testing.T) {
 		"several documents": {map[string]string{"a/b.yaml": manifest("a") + "---\nkind: Role\n---\n" + manifest("b")}, []string{"a", "b"}, ""},
 		"JSON, and others":  {map[string]string{"a.json": `{"kind":"CustomResourceDefinition","metadata":{"name":"a"},"spec":{"versions":[{"name":"v1"}]}}`, "b.txt": manifest("b"), "c.yml": "{{ .x }}"}, []string{"a"}, ""},
 		"the same twice":    {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a")}, []string{"a"}, ""},
-		"another twice":     {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a") + "  scope: Cluster\n"}, nil, "b.yaml: the CRD a is there more than once"},
+		"another twice":     {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a") + "  scope: Cluster\n"}, nil, "b.yaml: the CRD a is defined more than once"},
 		"a patch":           {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  conversion: {strategy: Webhook}\n"}, []string{"a"}, ""},
 		"of v1beta1":        {map[string]string{"a.yaml": "kind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  version: v1\n"}, []string{"a"}, ""},
 		"a list":            {map[string]string{"a.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a"), "\n", "\n  ") + "\n- {kind: Role}\n- " + strings.ReplaceAll(manifest("b"), "\n", "\n  ")}, []string{"a", "b"}, ""},
 		"also in a list":    {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a"), "\n", "\n  ")}, []string{"a"}, ""},
-		"twice in a list":   {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a")+"  scope: Cluster", "\n", "\n  ")}, nil, "b.yaml: the CRD a is there more than once"},
+		"twice in a list":   {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a")+"  scope: Cluster", "\n", "\n  ")}, nil, "b.yaml: the CRD a is defined more than once"},
 		"no YAML":           {map[string]string{"a.yaml": "kind: CustomResourceDefinition\n x: y"}, nil, "read a.yaml: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,9 +35,9 @@ func (e *exam) embedded() {
 	all, err := cluster.List(ctx, e.Host)
 	switch {
 	case err != nil:
-		e.failed(Problem, name, err, "see that the state directory can be read")
+		e.failed(Problem, name, err, "check that the state directory is readable")
 	case len(all) == 0:
-		e.ok(name, "none yet; 'mysdk cluster start' and 'mysdk run local' make one")
+		e.ok(name, "none; start one with 'mysdk cluster start'")
 	}
 	for _, c := range all {
 		e.oneCluster(name+" "+c.Name, c)
@@ -69,7 +69,7 @@ func (e *exam) stopped(name string, c cluster.Info) {
 	was, err := state.Layout{Dir: c.StateDir}.Read()
 	switch {
 	case err != nil:
-		e.failed(Problem, name, err, "see that the file can be read")
+		e.failed(Problem, name, err, "check that the file is readable")
 	case was.Port != 0 && e.System.PortInUse(e.ctx, was.Port):
 		e.warning(name, "end what listens there, or after the next start renew your kubeconfig: mysdk cluster kubeconfig --merge --cluster "+c.Name,
 			"it is stopped, and something else has its port %d: it will come up at another", was.Port)
@@ -86,7 +86,7 @@ func (e *exam) leftovers() {
 	}
 	left, err := localrun.Leftovers(e.Host)
 	if err != nil {
-		e.failed(Problem, name, err, "see that the state directory can be read")
+		e.failed(Problem, name, err, "check that the state directory is readable")
 		return
 	}
 	for _, l := range left {
@@ -100,7 +100,7 @@ func (e *exam) named() {
 	const name = "named cluster"
 	if e.Kubeconfig == "" && e.Context == "" {
 		if files := e.Host.Getenv("KUBECONFIG"); files != "" {
-			e.ok(name, "none: KUBECONFIG=%s alone makes no command leave the embedded cluster; --context does", files)
+			e.ok(name, "none: KUBECONFIG=%s alone does not select another cluster; --context does", files)
 		}
 		return
 	}
@@ -110,7 +110,7 @@ func (e *exam) named() {
 	c, err := e.connect(ctx, which)
 	switch {
 	case err != nil:
-		e.failed(Problem, name, err, "see that the cluster runs")
+		e.failed(Problem, name, err, "check that the cluster is running")
 	case c.Guard(e.Allowed) != nil:
 		e.warning(name, "add --context "+c.ContextName()+" where you mean it", "%s, Kubernetes %s: commands refuse to write there without its name", c.Name(), c.Version)
 	default:
@@ -146,7 +146,7 @@ func (e *exam) operator(name string, which kube.Options) {
 	}
 	switch {
 	case err != nil:
-		e.failed(Warning, name, err, "see that the cluster runs")
+		e.failed(Warning, name, err, "check that the cluster is running")
 	case f == nil:
 		e.ok(name, "%s is ready", kube.RefOf(live))
 	case f.Heals():

@@ -86,7 +86,7 @@ func (e *exam) recentGo(name, path, have string) {
 	own := runtime.Version()
 	if version.IsValid(own) && version.Compare(version.Lang(have), version.Lang(own)) > 0 {
 		e.warning(name, "build mysdk with that Go if 'mysdk generate' fails",
-			"%s is %s, newer than the %s that mysdk was built with: what is new in it, mysdk may not be able to read", path, have, own)
+			"%s is %s, newer than the %s that mysdk was built with: mysdk may not understand its new features", path, have, own)
 		return
 	}
 	if have != e.env.GOVERSION {
@@ -149,7 +149,7 @@ func (e *exam) goSettings() {
 	}
 	bad := e.report.Problems + e.report.Warnings
 	if e.env.GO111MODULE == "off" {
-		e.problem(name, "run 'go env -u GO111MODULE', and unset the variable", "GO111MODULE=off: the go command knows no modules")
+		e.problem(name, "run 'go env -u GO111MODULE', and unset the variable", "GO111MODULE=off: the go command does not use modules")
 	}
 	if e.module != nil {
 		e.goWork(name)

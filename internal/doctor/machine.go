@@ -196,7 +196,7 @@ func (e *exam) programs() {
 	if path, err := e.Host.LookPath("dlv"); err == nil {
 		e.ok("delve", "%s, for 'run local --debug'", path)
 	} else {
-		e.ok("delve", "dlv is not in PATH; nothing but 'run local --debug' needs it")
+		e.ok("delve", "dlv is not in PATH; only 'run local --debug' needs it")
 	}
 }
 

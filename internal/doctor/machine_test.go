@@ -297,7 +297,7 @@ func TestReport(t *testing.T) {
 	}
 	const want = `{"checks":[{"area":"machine","name":"mysdk","status":"warning","found":"mysdk is not in PATH: the targets of a project's Makefile do not find it",` +
 		`"hint":"export PATH=\"$PATH:/nonexistent\""},` +
-		`{"area":"machine","name":"delve","status":"ok","found":"dlv is not in PATH; nothing but 'run local --debug' needs it"}],"warnings":1,"problems":0}`
+		`{"area":"machine","name":"delve","status":"ok","found":"dlv is not in PATH; only 'run local --debug' needs it"}],"warnings":1,"problems":0}`
 	if d := cmp.Diff(want, string(got)); d != "" {
 		t.Errorf("report (-want +got):\n%s", d)
 	}

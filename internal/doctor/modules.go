@@ -39,7 +39,7 @@ func (e *exam) modules() bool {
 		e.problem(name, "correct the file", "%s", firstLines(plain(e.moduleError).Error()))
 		return false
 	case e.module == nil:
-		e.problem(name, "go mod init MODULE, then go mod tidy", "there is none: a project of Go needs one")
+		e.problem(name, "go mod init MODULE, then go mod tidy", "missing: a Go project needs one")
 		return false
 	case len(e.module.Require) > 0 && !e.exists("go.sum"):
 		e.problem(name, "go mod tidy", "there is no go.sum beside it")
@@ -106,9 +106,9 @@ func (e *exam) cached() bool {
 	case len(direct) == 0 && len(indirect) == 0:
 		e.ok(name, "nothing has to be fetched")
 	case len(direct) == 0:
-		e.ok(name, "%s not there, and fetched where a build needs them", are(len(indirect), "indirect module"))
+		e.ok(name, "%s not downloaded; builds fetch what they need", are(len(indirect), "indirect module"))
 	case e.env.GOPROXY == "off":
-		e.problem(name, "allow a proxy: 'go env -u GOPROXY'; then 'go mod download'", "GOPROXY=off, and %s not there: %s", are(len(direct), "module"), list(direct))
+		e.problem(name, "allow a proxy: 'go env -u GOPROXY'; then 'go mod download'", "GOPROXY=off, and %s not downloaded: %s", are(len(direct), "module"), list(direct))
 	default:
 		e.warning(name, "go mod download", "%s would be fetched from GOPROXY=%s: %s", count(len(direct)+len(indirect), "module"), e.env.GOPROXY, list(direct))
 	}

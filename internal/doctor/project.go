@@ -78,7 +78,7 @@ func (e *exam) strays() {
 	const name = "code"
 	dirs, err := adopt.Strays(e.Host.Files, e.Dir)
 	if err != nil {
-		e.failed(Warning, name, err, "see that the files can be read")
+		e.failed(Warning, name, err, "check that the files are readable")
 	}
 	for _, dir := range dirs {
 		e.warning(name, adopt.StraysHint(dir), "%s: %s", dir, adopt.Stray)
@@ -90,7 +90,7 @@ func (e *exam) noProject() {
 	const name = "project"
 	switch {
 	case e.exists("pkg/apis") && e.exists("cmd/manager"):
-		e.warning(name, "mysdk migrate", "the layout of operator-sdk v0.x, which mysdk does not work on")
+		e.warning(name, "mysdk migrate", "the layout of operator-sdk v0.x, which mysdk does not support")
 	case e.module != nil:
 		e.ok(name, "no PROJECT file beside go.mod: 'mysdk generate' works, and scaffolding does not")
 	default:
@@ -107,7 +107,7 @@ func (e *exam) plugins(p *project.Project) {
 	}
 	keys := chain.Keys()
 	if len(keys) == 0 {
-		e.problem("plugins", "see what there is with 'mysdk adopt'", "mysdk has none of the layout's: %s", strings.Join(p.Layout, ", "))
+		e.problem("plugins", "see what there is with 'mysdk adopt'", "mysdk has no plugin of this layout: %s", strings.Join(p.Layout, ", "))
 		return
 	}
 	e.ok("plugins", "%s", strings.Join(keys, ", "))

@@ -103,7 +103,7 @@ func TestNoProject(t *testing.T) {
 		"a module":    {map[string]string{"go.mod": "module x\n"}, want{"project", doctor.OK, "no PROJECT file beside go.mod", ""}},
 		"an old one":  {map[string]string{"pkg/apis/a.go": "package apis\n", "cmd/manager/main.go": "package main\n"}, want{"project", doctor.Warning, "operator-sdk v0.x", "mysdk migrate"}},
 		"broken":      {map[string]string{"PROJECT": "version: [\n", "go.mod": "module x\n", "config/crd/kustomization.yaml": "{}\n"}, want{"PROJECT", doctor.Problem, "PROJECT", ""}},
-		"a broken go": {map[string]string{"PROJECT": "version: [\n"}, want{"go.mod", doctor.Problem, "there is none", "go mod init"}},
+		"a broken go": {map[string]string{"PROJECT": "version: [\n"}, want{"go.mod", doctor.Problem, "missing: a Go project needs one", "go mod init"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := healthy(t)
@@ -187,14 +187,14 @@ func TestModules(t *testing.T) {
 			old + "replace sigs.k8s.io/controller-runtime => ../fork\n", nil, want{"go.mod", doctor.OK, "none older", ""},
 		},
 		"to be fetched":     {old, nil, want{"module cache", doctor.Warning, "1 module would be fetched from GOPROXY=https://proxy.example.com: sigs.k8s.io/controller-runtime@v0.20.0", "go mod download"}},
-		"not to be fetched": {old, func(p *patient) { p.goEnv["GOPROXY"] = "off" }, want{"module cache", doctor.Problem, "GOPROXY=off, and 1 module is not there", "go env -u GOPROXY"}},
+		"not to be fetched": {old, func(p *patient) { p.goEnv["GOPROXY"] = "off" }, want{"module cache", doctor.Problem, "GOPROXY=off, and 1 module is not downloaded", "go env -u GOPROXY"}},
 		"not needed":        {old, func(p *patient) { p.write("vendor/modules.txt", "") }, want{"module cache", doctor.OK, "vendor directory", ""}},
 		"there":             {old, (*patient).modules, want{"module cache", doctor.OK, "nothing has to be fetched", ""}},
 		"there, packed":     {head + "require github.com/Azure/x v1.0.0\n", (*patient).pack, want{"module cache", doctor.OK, "nothing has to be fetched", ""}},
-		"indirect ones":     {head + "require example.com/x v1.0.0 // indirect\n", nil, want{"module cache", doctor.OK, "1 indirect module is not there", ""}},
+		"indirect ones":     {head + "require example.com/x v1.0.0 // indirect\n", nil, want{"module cache", doctor.OK, "1 indirect module is not downloaded", ""}},
 		"indirect ones, more": {
 			head + "require (\n\texample.com/x v1.0.0 // indirect\n\texample.com/y v1.0.0 // indirect\n)\n", nil,
-			want{"module cache", doctor.OK, "2 indirect modules are not there", ""},
+			want{"module cache", doctor.OK, "2 indirect modules are not downloaded", ""},
 		},
 		"many old ones": {
 			head + "require (\n\tk8s.io/api v0.30.0\n\tk8s.io/apimachinery v0.30.0\n\tk8s.io/client-go v0.30.0\n\tsigs.k8s.io/controller-runtime v0.18.0\n)\n", nil,
@@ -246,7 +246,7 @@ func TestProject(t *testing.T) {
 		},
 		"a layout of others": {
 			func(p *patient) { p.replace("PROJECT", "- go.kubebuilder.io/v4", "- helm.sdk.operatorframework.io/v1") },
-			want{"plugins", doctor.Problem, "none of the layout's: helm.sdk.operatorframework.io/v1", "mysdk adopt"},
+			want{"plugins", doctor.Problem, "no plugin of this layout: helm.sdk.operatorframework.io/v1", "mysdk adopt"},
 		},
 		"a kustomization that does not build": {
 			func(p *patient) { p.replace("config/default/kustomization.yaml", "- ../manager", "- ../manger") },

@@ -29,7 +29,7 @@ func (e *exam) stored(name string, which kube.Options) {
 	defer cancel()
 	c, err := e.connect(ctx, which)
 	if err != nil {
-		e.failed(Warning, name, err, "see that the cluster runs")
+		e.failed(Warning, name, err, "check that the cluster is running")
 		return
 	}
 	clean := 0
@@ -37,7 +37,7 @@ func (e *exam) stored(name string, which kube.Options) {
 		live, err := c.Read(ctx, crd)
 		switch old, storage := oldVersions(live); {
 		case err != nil:
-			e.failed(Warning, name, err, "see that the cluster runs")
+			e.failed(Warning, name, err, "check that the cluster is running")
 		case len(old) > 0:
 			e.warning(name, e.aimed(e.migrationHint(live, storage), c.Target), "%s still stores %s; its storage version is %s", live.GetName(), strings.Join(old, ", "), storage)
 		case live != nil:

@@ -40,9 +40,9 @@ type ConflictError struct {
 // Error names every file that is in the way.
 func (e *ConflictError) Error() string {
 	if len(e.Paths) == 1 {
-		return e.Paths[0] + " exists already"
+		return e.Paths[0] + " already exists"
 	}
-	return fmt.Sprintf("%d files exist already: %s", len(e.Paths), strings.Join(e.Paths, ", "))
+	return fmt.Sprintf("%d files already exist: %s", len(e.Paths), strings.Join(e.Paths, ", "))
 }
 
 // Commit puts the change on disk, all of it or nothing. Every conflict is

@@ -229,7 +229,7 @@ func TestCommitRefuses(t *testing.T) {
 		file fileset.File
 		want string
 	}{
-		"existing file":      {"PROJECT", fileset.File{New: true}, "PROJECT exists already"},
+		"existing file":      {"PROJECT", fileset.File{New: true}, "PROJECT already exists"},
 		"directory":          {"cmd", fileset.File{}, "cmd is a directory"},
 		"file as directory":  {"PROJECT/x", fileset.File{}, "PROJECT is a file"},
 		"link as target":     {"link", fileset.File{}, "not a regular file"},

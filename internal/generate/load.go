@@ -47,7 +47,7 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			return nil, clierr.WithHint(&loadError{err}, cmp.Or(mainpkg.Hint(err.Error()), "see that 'go list ./...' works")+", then run the command again")
+			return nil, clierr.WithHint(&loadError{err}, cmp.Or(mainpkg.Hint(err.Error()), "check that 'go list ./...' works")+", then run the command again")
 		}
 		for _, p := range roots {
 			if err := adopt.visit(p); err != nil {

@@ -96,7 +96,7 @@ func TestOverlayOverDisk(t *testing.T) {
 	if strings.Contains(got[codePath], "Gone") {
 		t.Errorf("the removed file is still in the deepcopy code:\n%s", got[codePath])
 	}
-	want := []string{"config/crd/bases/cache.example.com_gones.yaml: no type in the project makes this CRD; " +
+	want := []string{"config/crd/bases/cache.example.com_gones.yaml: no type in the project generates this CRD; " +
 		"remove it and its line in config/crd/kustomization.yaml"}
 	if diff := cmp.Diff(want, res.Warnings); diff != "" {
 		t.Errorf("warnings:\n%s", diff)

@@ -35,7 +35,7 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) (out, crds []
 				return nil, nil, err
 			}
 			for _, name := range stale {
-				out = append(out, name+": no type in the project makes this apply configuration; remove it")
+				out = append(out, name+": no type in the project generates this apply configuration; remove it")
 			}
 		case crdName:
 			stale, err := staleCRDs(t, j.config, rendered)
@@ -44,12 +44,12 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) (out, crds []
 			}
 			crds = append(crds, stale...)
 			for _, name := range stale {
-				out = append(out, name+": no type in the project makes this CRD; remove it and its line in "+path.Join(path.Dir(j.config), "kustomization.yaml"))
+				out = append(out, name+": no type in the project generates this CRD; remove it and its line in "+path.Join(path.Dir(j.config), "kustomization.yaml"))
 			}
 		case webhookName:
 			name := path.Join(j.config, "manifests.yaml")
 			if data, err := t.read(name); err == nil && !slices.Contains(rendered, name) && bytes.Contains(data, []byte("WebhookConfiguration")) {
-				todo := "no +kubebuilder:webhook marker in the project makes these; remove the file and its line in " + path.Join(j.config, "kustomization.yaml")
+				todo := "no +kubebuilder:webhook marker in the project generates these; remove the file and its line in " + path.Join(j.config, "kustomization.yaml")
 				if slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "marker +kubebuilder:webhook has no effect") }) {
 					todo = "stays as it is, because of the +kubebuilder:webhook markers above that have no effect"
 				}

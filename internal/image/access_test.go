@@ -71,10 +71,10 @@ func TestAccessOfATLSRegistry(t *testing.T) {
 		access registry.Access
 		want   string // of the error
 	}{
-		"as it comes":        {registry.Access{}, "is signed by nobody this machine trusts"},
+		"as it comes":        {registry.Access{}, "is not signed by an authority that this machine trusts"},
 		"not verified":       {registry.Access{SkipVerify: true}, ""},
 		"with its authority": {registry.Access{CA: own}, ""},
-		"with another one":   {registry.Access{CA: others}, "is signed by nobody this machine trusts"},
+		"with another one":   {registry.Access{CA: others}, "is not signed by an authority that this machine trusts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Open(t.Context(), hosttest.New(t).Host, OpenOptions{Image: ref, Access: tc.access})

@@ -92,7 +92,7 @@ func archiveContents(data []byte, roots func(map[string]string) []string, marks 
 	}
 	files, err := registry.Files(bytes.NewReader(data), nil, limit)
 	if err != nil {
-		return nil, fmt.Errorf("it is no tar file: %w", err)
+		return nil, fmt.Errorf("it is not a tar file: %w", err)
 	}
 	switch {
 	case files["oci-layout"] != nil && files["index.json"] != nil:

@@ -200,7 +200,7 @@ func TestOpenArchiveRefuses(t *testing.T) {
 	if c, err := OpenArchive(w.Host, "project.tar", nil, "metadata", "manifests"); err != nil || c.Files["metadata/a.yaml"] == nil {
 		t.Errorf("the bundle of a project: %v, %v", c, err)
 	}
-	tests := map[string]string{"several.tar": "there are several bundles in it: a, b", "broken.tar": "is broken", "text.tar": "it is no tar file", "cut.tar.gz": "read the archive cut.tar.gz", "missing.tar": "no such file"}
+	tests := map[string]string{"several.tar": "there are several bundles in it: a, b", "broken.tar": "is broken", "text.tar": "it is not a tar file", "cut.tar.gz": "read the archive cut.tar.gz", "missing.tar": "no such file"}
 	for file, want := range tests {
 		if _, err := OpenArchive(w.Host, file, nil, "metadata", "manifests"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", file, err, want)
@@ -306,7 +306,7 @@ func TestReadLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := registry.Files(f, nil, 99); err == nil || !strings.Contains(err.Error(), "more in it") {
+	if _, err := registry.Files(f, nil, 99); err == nil || !strings.Contains(err.Error(), "too large for a bundle or catalog") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -74,21 +74,21 @@ func Problem(s string) string {
 	case strings.Contains(s, "://"):
 		return "it is a URL"
 	case strings.TrimSpace(s) != s:
-		return "there is space around it"
+		return "it has leading or trailing spaces"
 	case p.repository == "":
 		return "the name is missing"
 	case p.registry != "" && !registryRE.MatchString(p.registry):
-		return fmt.Sprintf("%q is no registry", p.registry)
+		return fmt.Sprintf("%q is not a registry", p.registry)
 	case p.repository != strings.ToLower(p.repository):
-		return "a name is in lower case"
+		return "a name must be lower case"
 	case !repositoryRE.MatchString(p.repository):
-		return fmt.Sprintf("%q is no name: it has lower-case letters and digits, with '.', '_', '-' and '/' between them", p.repository)
+		return fmt.Sprintf("%q is not a name: it has lower-case letters and digits, with '.', '_', '-' and '/' between them", p.repository)
 	case p.tag == ":":
 		return "the tag after ':' is missing"
 	case p.tag != "" && !tagRE.MatchString(p.tag[1:]):
-		return fmt.Sprintf("%q is no tag: it has letters, digits, '_', '.' and '-', at most 128", p.tag[1:])
+		return fmt.Sprintf("%q is not a tag: it has letters, digits, '_', '.' and '-', at most 128", p.tag[1:])
 	case strings.Contains(s, "@") && !digestRE.MatchString(p.digest):
-		return fmt.Sprintf("%q is no digest: it is sha256: and 64 hexadecimal digits, or sha512: and 128", p.digest)
+		return fmt.Sprintf("%q is not a digest: it is sha256: and 64 hexadecimal digits, or sha512: and 128", p.digest)
 	}
 	return ""
 }
@@ -158,7 +158,7 @@ func parseTag(s string, opts ...name.Option) (name.Tag, error) {
 	}
 	tag, ok := ref.(name.Tag)
 	if !ok {
-		return name.Tag{}, clierr.Usagef("did you mean \""+s[:strings.IndexByte(s, '@')]+"\"?", "%q names an image by its digest, which comes out of the build", s)
+		return name.Tag{}, clierr.Usagef("did you mean \""+s[:strings.IndexByte(s, '@')]+"\"?", "%q names an image by its digest, which is only known after the build", s)
 	}
 	if split(s).tag == "" {
 		return name.NewTag(s+":"+tag.TagStr(), opts...) // so that its text has a tag too
@@ -188,7 +188,7 @@ func pushTarget(s string, useHTTP bool, example string) (name.Tag, error) {
 	case split(s).registry == "localhost":
 		return name.Tag{}, clierr.Usagef("add the port, as in localhost:5000/"+short, "%q names no registry's port", tag)
 	case tag.RegistryStr() == name.DefaultRegistry && strings.HasPrefix(tag.RepositoryStr(), "library/"):
-		return name.Tag{}, clierr.Usagef("name a registry and who you are there: "+fmt.Sprintf(example, short, tag), "%q names no registry", tag)
+		return name.Tag{}, clierr.Usagef("name a registry and your account there: "+fmt.Sprintf(example, short, tag), "%q names no registry", tag)
 	}
 	return tag, nil
 }

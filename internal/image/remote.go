@@ -35,7 +35,7 @@ func explain(ctx context.Context, err error, doing string, repo name.Repository)
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &unknown):
-		return clierr.Failedf("have this machine trust the CA that signed it; on Linux, SSL_CERT_FILE may name a file with the CA's certificate", "%s: the certificate of %s is signed by nobody this machine trusts", doing, host)
+		return clierr.Failedf("have this machine trust the CA that signed it; on Linux, SSL_CERT_FILE may name a file with the CA's certificate", "%s: the certificate of %s is not signed by an authority that this machine trusts", doing, host)
 	case errors.As(err, &answer):
 		return explainAnswer(answer, doing, repo)
 	case errors.Is(err, registry.ErrPlainHTTP) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
@@ -69,10 +69,10 @@ func explainAnswer(answer *transport.Error, doing string, repo name.Repository) 
 	pushing := answer.Request != nil && answer.Request.Method == http.MethodPost
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return clierr.Failedf(fmt.Sprintf("log in with 'docker login %[1]s' or 'podman login %[1]s' as one who may", host),
+		return clierr.Failedf(fmt.Sprintf("log in with 'docker login %[1]s' or 'podman login %[1]s' to an account that has access", host),
 			"%s: %s does not permit it (%s)", doing, host, cmp.Or(said, http.StatusText(answer.StatusCode)))
 	case http.StatusNotFound:
-		hint, what := "check the name and the tag, and whether you may see it", "image"
+		hint, what := "check the name, the tag, and that your account has access", "image"
 		if pushing {
 			hint, what = "create it first, or check the name", "repository"
 		}

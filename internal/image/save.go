@@ -78,13 +78,13 @@ func (o SaveOptions) check(h host.Host) error {
 	const both = "mysdk image save controller.tar, or mysdk image save --oci-layout DIR"
 	switch {
 	case o.File == "" && o.Layout == "":
-		return clierr.Usagef(both, "say where to save the image")
+		return clierr.Usagef(both, "specify where to save the image")
 	case o.File != "" && o.Layout != "":
 		return clierr.Usagef(both, "an archive and a layout cannot be saved at once")
 	case o.Layout != "" && o.Platform != "":
 		return clierr.Usagef("leave out --platform", "a layout holds all platforms")
 	case o.File == Stdout && host.IsTerminal(h.IO.Out):
-		return clierr.Usagef("write 'mysdk image save - | docker load', or name a file", "an archive is nothing for a terminal")
+		return clierr.Usagef("write 'mysdk image save - | docker load', or name a file", "refusing to write an archive to a terminal")
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (c *content) choose(wanted string) (v1.Image, string, error) {
 		return img, platformName(*found.Platform), err
 	}
 	if !given {
-		return nil, "", clierr.Usagef("say which with --platform: "+platformNames(have), "an archive holds one platform, and %s has several", c.tag)
+		return nil, "", clierr.Usagef("choose one with --platform: "+platformNames(have), "an archive holds one platform, and %s has several", c.tag)
 	}
 	return nil, "", clierr.Usagef("it has "+platformNames(have), "%s has no %s", c.tag, wanted)
 }

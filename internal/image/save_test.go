@@ -142,9 +142,9 @@ func TestSaveOneOfSeveral(t *testing.T) {
 	}
 	build(t, w, BuildOptions{Base: Scratch, Image: "far:1", Platforms: []string{"linux/s390x", "linux/ppc64le"}})
 	for name, o := range map[string]SaveOptions{
-		"say which with --platform: linux/ppc64le, linux/s390x": {Image: "far:1", File: "x.tar"},
-		"it has linux/ppc64le, linux/s390x":                     {Image: "far:1", File: "x.tar", Platform: "linux/386"},
-		`did you mean "linux/s390x"?`:                           {Image: "far:1", File: "x.tar", Platform: "linux/s390"},
+		"choose one with --platform: linux/ppc64le, linux/s390x": {Image: "far:1", File: "x.tar"},
+		"it has linux/ppc64le, linux/s390x":                      {Image: "far:1", File: "x.tar", Platform: "linux/386"},
+		`did you mean "linux/s390x"?`:                            {Image: "far:1", File: "x.tar", Platform: "linux/s390"},
 	} {
 		if _, err := Save(t.Context(), w.Host, o); clierr.HintOf(err) != name || clierr.CodeOf(err) != clierr.CodeUsage {
 			t.Errorf("%+v: %v, hint %q", o, err, clierr.HintOf(err))
@@ -220,7 +220,7 @@ func TestSaveErrors(t *testing.T) {
 		text, hint string
 		code       int
 	}{
-		"nowhere":        {SaveOptions{}, "say where", "mysdk image save controller.tar", 2},
+		"nowhere":        {SaveOptions{}, "specify where", "mysdk image save controller.tar", 2},
 		"both":           {SaveOptions{File: "a", Layout: "b"}, "at once", "mysdk image save", 2},
 		"platform":       {SaveOptions{Layout: "b", Platform: "linux/amd64"}, "all platforms", "leave out --platform", 2},
 		"bad platform":   {SaveOptions{File: "a", Platform: "amd46"}, "unknown platform", "linux/amd64", 2},

@@ -224,7 +224,7 @@ func notTrue(u *unstructured.Unstructured) string {
 		list = append(list, s)
 	}
 	if len(list) == 0 {
-		return "the API server has not looked at it yet"
+		return "the API server has not processed it yet"
 	}
 	return strings.Join(list, "; ")
 }

@@ -44,7 +44,7 @@ func TestMissing(t *testing.T) {
 		"job, running":                {"batch/v1 Job\nstatus: {active: 1}", "not complete"},
 		"job, complete":               {"batch/v1 Job\nstatus: {conditions: [{type: Complete, status: 'True'}]}", ""},
 		"job, failed":                 {"batch/v1 Job\nstatus: {conditions: [{type: Failed, status: 'True', message: too many retries}]}", "failed: too many retries"},
-		"CRD, new":                    {"apiextensions.k8s.io/v1 CustomResourceDefinition", "the API server has not looked at it yet"},
+		"CRD, new":                    {"apiextensions.k8s.io/v1 CustomResourceDefinition", "the API server has not processed it yet"},
 		"CRD, established":            {"apiextensions.k8s.io/v1 CustomResourceDefinition\nstatus: {conditions: [{type: Established, status: 'True'}]}", ""},
 		"CRD, names taken":            {"apiextensions.k8s.io/v1 CustomResourceDefinition\nstatus: {conditions: [{type: NamesAccepted, status: 'False', message: taken}, {type: Established, status: 'False', reason: NotAccepted}]}", "NamesAccepted: taken; Established: NotAccepted"},
 		"CRD, not structural":         {"apiextensions.k8s.io/v1 CustomResourceDefinition\nstatus: {conditions: [{type: NonStructuralSchema, status: 'True', message: no type}]}", "no type"},

@@ -136,7 +136,7 @@ func (f *goFile) injector(d *ast.FuncDecl) {
 	switch d.Name.Name {
 	case "InjectClient", "InjectScheme", "InjectDecoder", "InjectConfig", "InjectCache", "InjectLogger", "InjectFunc", "InjectMapper":
 		if d.Recv != nil {
-			f.todo(d, "nothing calls %s any more: set the field where the value is made", d.Name.Name)
+			f.todo(d, "%s is no longer called: set the field where the value is made", d.Name.Name)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestClientAPI(t *testing.T) {
 		},
 		"injection": {
 			"", "// InjectClient takes it.\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
-			"", "// InjectClient takes it.\n// TODO(migrate): nothing calls InjectClient any more: set the field where the value is made\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
+			"", "// InjectClient takes it.\n// TODO(migrate): InjectClient is no longer called: set the field where the value is made\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
 		},
 	}, append(commonPasses(nil), newMigration(nil).compat)...)
 }

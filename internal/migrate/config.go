@@ -233,7 +233,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 func checkLists(name, kind string, doc *yaml.Node) error {
 	for _, key := range kustomizationLists {
 		if list := yamledit.Value(doc, key); kind == "" && list != nil && list.Kind != yaml.SequenceNode && list.Tag != "!!null" {
-			return clierr.Failedf("repair it and run the command again", "%s:%d: %s is no list", name, list.Line, key)
+			return clierr.Failedf("repair it and run the command again", "%s:%d: %s is not a list", name, list.Line, key)
 		}
 	}
 	return nil

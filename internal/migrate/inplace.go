@@ -30,7 +30,7 @@ func Rewrite(o Options, names []string) (*Plan, error) {
 	m.kindsInPlace()
 	for _, name := range names {
 		if path.Ext(name) != ".go" || !hasFile(m.files, name) {
-			return nil, clierr.Usagef("name Go files, relative to the project's root", "%s is no Go file of the project", name)
+			return nil, clierr.Usagef("name Go files, relative to the project's root", "%s is not a Go file of the project", name)
 		}
 		if err := m.rewrite(name, names); err != nil {
 			return nil, err

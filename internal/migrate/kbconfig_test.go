@@ -63,9 +63,9 @@ func TestKubebuilderConfig(t *testing.T) {
 func TestKubebuilderBroken(t *testing.T) {
 	tests := map[string]struct{ name, text, want string }{
 		"a kustomization":            {"config/rbac/kustomization.yaml", "resources:\n- a\nb: [\n", "config/rbac/kustomization.yaml: yaml: line 3"},
-		"resources that are no list": {"config/rbac/kustomization.yaml", "resources:\n  a: b\n", "config/rbac/kustomization.yaml:2: resources is no list"},
+		"resources that are no list": {"config/rbac/kustomization.yaml", "resources:\n  a: b\n", "config/rbac/kustomization.yaml:2: resources is not a list"},
 		"the manager":                {managerPath, "kind: Deployment\n\tx\n", managerPath + ": yaml: line 2"},
-		"resources of PROJECT":       {"PROJECT", "version: \"3\"\nlayout: [go.kubebuilder.io/v3]\nresources: [a]\n", "resource 1 is no mapping"},
+		"resources of PROJECT":       {"PROJECT", "version: \"3\"\nlayout: [go.kubebuilder.io/v3]\nresources: [a]\n", "resource 1 is not a mapping"},
 		"the main program":           {"main.go", "package main\n\nfunc {\n", "main.go:3:6"},
 		"go.mod":                     {"go.mod", "module example.com/shop\n\nrequire (\n", "go.mod:"},
 		"the types, which are no Go": {"apis/cache/v1/memcached_types.go", "package v1\n\ntype {\n", "apis/cache/v1/memcached_types.go:3:6"},

@@ -46,7 +46,7 @@ func (m *migration) fromKubebuilder() error {
 func (m *migration) readProject() ([]byte, error) {
 	var p map[string]any
 	if err := yaml.Unmarshal(m.files[project.FileName].data, &p); err != nil {
-		return nil, clierr.Failedf("repair it, or take it from version control", "PROJECT: %w", err)
+		return nil, clierr.Failedf("fix it, or restore it from version control", "PROJECT: %w", err)
 	}
 	var err error
 	if m.module, err = modulePath(m.files); err != nil {
@@ -74,7 +74,7 @@ func (m *migration) readProject() ([]byte, error) {
 	for i, item := range list {
 		r, ok := item.(map[string]any)
 		if !ok {
-			return nil, clierr.Failedf("repair the file", "PROJECT: resource %d is no mapping", i+1)
+			return nil, clierr.Failedf("repair the file", "PROJECT: resource %d is not a mapping", i+1)
 		}
 		if !m.isGone(r) {
 			entries = append(entries, r)

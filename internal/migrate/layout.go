@@ -43,7 +43,7 @@ func detect(files map[string]file) (Layout, error) {
 		}
 		var p projectFile
 		if err := yaml.Unmarshal(f.data, &p); err != nil {
-			return "", clierr.Failedf("repair it, or take it from version control", "PROJECT: %w", err)
+			return "", clierr.Failedf("fix it, or restore it from version control", "PROJECT: %w", err)
 		}
 		return p.detect(files)
 	}

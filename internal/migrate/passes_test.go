@@ -93,7 +93,7 @@ func TestPasses(t *testing.T) {
 		},
 		"an Ingress that is not served": {
 			commonPasses(nil), `"k8s.io/api/networking/v1beta1"`, "var i = v1beta1.Ingress{}",
-			"// TODO(migrate): networking/v1beta1 is gone since Kubernetes 1.22: use networking/v1, whose Ingress has other fields\n\t" + `"k8s.io/api/networking/v1beta1"`,
+			"// TODO(migrate): networking/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields\n\t" + `"k8s.io/api/networking/v1beta1"`,
 			"var i = v1beta1.Ingress{}",
 		},
 		"map function": {

@@ -100,12 +100,12 @@ func splitPackages(importPath, member string) string {
 // has what they describe.
 func unservedPackages() map[string]string {
 	return map[string]string{
-		extensionsV1:                                                    "extensions/v1beta1 is gone since Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
-		"k8s.io/api/networking/v1beta1":                                 "networking/v1beta1 is gone since Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
-		"k8s.io/api/policy/v1beta1":                                     "policy/v1beta1 is gone since Kubernetes 1.25: PodSecurityPolicy has no successor as an object",
-		"k8s.io/api/autoscaling/v2beta1":                                "autoscaling/v2beta1 is gone since Kubernetes 1.25: use autoscaling/v2, whose metrics have other fields",
-		"k8s.io/api/admissionregistration/v1beta1":                      "admissionregistration/v1beta1 is gone since Kubernetes 1.22: use admissionregistration/v1, which needs sideEffects and admissionReviewVersions",
-		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1": "apiextensions.k8s.io/v1beta1 is gone since Kubernetes 1.22: use apiextensions/v1, where each version has its schema",
+		extensionsV1:                                                    "extensions/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
+		"k8s.io/api/networking/v1beta1":                                 "networking/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
+		"k8s.io/api/policy/v1beta1":                                     "policy/v1beta1 was removed in Kubernetes 1.25: PodSecurityPolicy has no successor as an object",
+		"k8s.io/api/autoscaling/v2beta1":                                "autoscaling/v2beta1 was removed in Kubernetes 1.25: use autoscaling/v2, whose metrics have other fields",
+		"k8s.io/api/admissionregistration/v1beta1":                      "admissionregistration/v1beta1 was removed in Kubernetes 1.22: use admissionregistration/v1, which needs sideEffects and admissionReviewVersions",
+		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1": "apiextensions.k8s.io/v1beta1 was removed in Kubernetes 1.22: use apiextensions/v1, where each version has its schema",
 	}
 }
 

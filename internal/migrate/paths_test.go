@@ -4,7 +4,7 @@ import "testing"
 
 func TestRenameImports(t *testing.T) {
 	todo := func(text, spec string) string { return "// TODO(migrate): " + text + "\n\t" + spec }
-	gone := "extensions/v1beta1 is gone since Kubernetes 1.22: use networking/v1, whose Ingress has other fields"
+	gone := "extensions/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields"
 	runPasses(t, map[string]passCase{
 		"name stays":            {`"sigs.k8s.io/controller-runtime/pkg/runtime/signals"`, "var s = signals.X", `"sigs.k8s.io/controller-runtime/pkg/manager/signals"`, ""},
 		"name of its own":       {`apps "k8s.io/api/apps/v1beta2"`, "var d apps.Deployment", `apps "k8s.io/api/apps/v1"`, ""},

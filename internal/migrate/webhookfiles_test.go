@@ -65,7 +65,7 @@ func TestWebhookFiles(t *testing.T) {
 				delete(f, "apis/cache/v1/memcached_methods.go")
 				swap(f, "apis/cache/v1/memcached_webhook.go", "\treturn ctrl.", "\treader = mgr.GetClient()\n\treturn ctrl.")
 			},
-			map[string][]string{"api/cache/v1/memcached_webhook.go": {"// TODO(migrate): nothing calls this any more: do in cmd/main.go what it does beside setting the webhook up, then remove it"}, ReportName: {"!it did nothing, and is gone"}},
+			map[string][]string{"api/cache/v1/memcached_webhook.go": {"// TODO(migrate): this is no longer called: do in cmd/main.go what it does beside setting the webhook up, then remove it"}, ReportName: {"!it did nothing, and is gone"}},
 		},
 		"without a set-up, in PROJECT": {
 			func(f map[string]string) { delete(f, "apis/cache/v1/memcached_webhook.go") },

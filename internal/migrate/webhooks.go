@@ -52,7 +52,7 @@ func (w *webhookFile) pass(f *goFile) {
 			switch {
 			case d.Name.Name != setupWebhook || goedit.Receiver(d) != w.kind:
 			case doesMore(f, d):
-				f.todo(d, "nothing calls this any more: do in "+newMain+" what it does beside setting the webhook up, then remove it")
+				f.todo(d, "this is no longer called: do in "+newMain+" what it does beside setting the webhook up, then remove it")
 			default:
 				f.RemoveLines(d)
 			}

@@ -18,7 +18,7 @@ func TestWebhookPass(t *testing.T) {
 		},
 		"setup that does more": {
 			`ctrl "sigs.k8s.io/controller-runtime"`, "func (c *Cache) SetupWebhookWithManager(mgr ctrl.Manager) error {\n\treader = mgr.GetClient()\n\treturn ctrl.X(mgr)\n}",
-			`ctrl "sigs.k8s.io/controller-runtime"`, "// TODO(migrate): nothing calls this any more: do in cmd/main.go what it does beside setting the webhook up, then remove it\nfunc (c *Cache) SetupWebhookWithManager(mgr ctrl.Manager) error {\n\treader = mgr.GetClient()\n\treturn ctrl.X(mgr)\n}",
+			`ctrl "sigs.k8s.io/controller-runtime"`, "// TODO(migrate): this is no longer called: do in cmd/main.go what it does beside setting the webhook up, then remove it\nfunc (c *Cache) SetupWebhookWithManager(mgr ctrl.Manager) error {\n\treader = mgr.GetClient()\n\treturn ctrl.X(mgr)\n}",
 		},
 		"setup that is its own error": {
 			hook, "func (c *Cache) SetupWebhookWithManager(mgr ctrl.Manager) error {\n\terr := ctrl.NewWebhookManagedBy(mgr).For(c).Complete()\n\tif err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}\n\nvar _ webhook.Defaulter = &Cache{}\n\n// Default fills in.\nfunc (c *Cache) Default() {}",
@@ -30,7 +30,7 @@ func TestWebhookPass(t *testing.T) {
 		},
 		"setup that ends with more": {
 			`ctrl "sigs.k8s.io/controller-runtime"`, "func (c *Cache) SetupWebhookWithManager(mgr ctrl.Manager) error {\n\tif err := ctrl.NewWebhookManagedBy(mgr).For(c).Complete(); err != nil {\n\t\treturn err\n\t}\n\treturn index(mgr)\n}",
-			`ctrl "sigs.k8s.io/controller-runtime"`, "// TODO(migrate): nothing calls this any more: do in cmd/main.go what it does beside setting the webhook up, then remove it\nfunc (c *Cache) SetupWebhookWithManager(mgr ctrl.Manager) error {\n\tif err := ctrl.NewWebhookManagedBy(mgr).For(c).Complete(); err != nil {\n\t\treturn err\n\t}\n\treturn index(mgr)\n}",
+			`ctrl "sigs.k8s.io/controller-runtime"`, "// TODO(migrate): this is no longer called: do in cmd/main.go what it does beside setting the webhook up, then remove it\nfunc (c *Cache) SetupWebhookWithManager(mgr ctrl.Manager) error {\n\tif err := ctrl.NewWebhookManagedBy(mgr).For(c).Complete(); err != nil {\n\t\treturn err\n\t}\n\treturn index(mgr)\n}",
 		},
 		"of another kind":    {hook, "func (s *Store) SetupWebhookWithManager(mgr ctrl.Manager) error { return nil }\n\nvar _ webhook.Defaulter = &Store{}", "", ""},
 		"a function":         {`ctrl "sigs.k8s.io/controller-runtime"`, "func SetupWebhookWithManager(mgr ctrl.Manager) error { return nil }", "", ""},

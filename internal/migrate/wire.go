@@ -102,7 +102,7 @@ func (p *oldProgram) elect() error {
 
 // noAnchor is the error of a scaffold that lacks a place which migrate fills.
 func noAnchor(what string) error {
-	return clierr.Failedf("report this as a bug: the scaffold and 'mysdk migrate' do not go together", "the scaffold has no %s", what)
+	return clierr.Failedf("report this as a bug: the scaffold and 'mysdk migrate' do not match", "the scaffold has no %s", what)
 }
 
 // controllerSetup are the lines that set a controller up by a call.

@@ -100,10 +100,10 @@ func (i *installer) check(ctx context.Context) error {
 	i.done.Before = there.Version
 	uninstall := UninstallFirst(there.Namespace)
 	if there.Namespace != i.manifests.Namespace {
-		return clierr.Failedf("use that one, or "+uninstall, "OLM %s is there already, in namespace %s", there.Version, there.Namespace)
+		return clierr.Failedf("use that one, or "+uninstall, "OLM %s is already installed in namespace %s", there.Version, there.Namespace)
 	}
 	if Older(i.manifests.Version, there.Version) {
-		return clierr.Failedf("keep it, or "+uninstall, "OLM %s is there already, which is newer than %s: it has no way back", there.Version, i.manifests.Version)
+		return clierr.Failedf("keep it, or "+uninstall, "OLM %s is already installed and newer than %s: OLM cannot be downgraded", there.Version, i.manifests.Version)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func csvTrouble(csv *unstructured.Unstructured) string {
 	case "Succeeded":
 		return ""
 	case "":
-		return "OLM has not looked at it yet"
+		return "OLM has not processed it yet"
 	default:
 		return strings.TrimSpace(fmt.Sprintf("%s: %s %s", phase, text("reason"), text("message")))
 	}

@@ -265,7 +265,7 @@ func parse(files []file) (Manifests, error) {
 	m := Manifests{Namespace: DefaultNamespace}
 	for _, f := range files {
 		if bytes.HasPrefix(bytes.TrimSpace(f.data), []byte("<")) {
-			return m, clierr.Usagef("check the address", "%s is a web page, no manifest", f.name)
+			return m, clierr.Usagef("check the address", "%s is a web page, not a manifest", f.name)
 		}
 		objects, err := kube.ParseManifests(f.data, f.name)
 		if err != nil {

@@ -98,7 +98,7 @@ func testRefused(t *testing.T, l *lab) {
 		_, err := Install(t.Context(), l.Client, m, o)
 		return err
 	}
-	refused(t, install(nil), "OLM unknown is there already, in namespace elsewhere", "mysdk olm uninstall --olm-namespace elsewhere")
+	refused(t, install(nil), "OLM unknown is already installed in namespace elsewhere", "mysdk olm uninstall --olm-namespace elsewhere")
 	_, err := Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience})
 	refused(t, err, "OLM unknown is in namespace elsewhere, not in olm", "add --olm-namespace elsewhere")
 
@@ -120,7 +120,7 @@ func testRefused(t *testing.T, l *lab) {
 	if d := cmp.Diff([2]string{"99.0.0", "olm"}, l.found()); d != "" {
 		t.Errorf("of a newer one (-want +got):\n%s", d)
 	}
-	refused(t, install(nil), "OLM 99.0.0 is there already, which is newer than "+Version+": it has no way back", "mysdk olm uninstall")
+	refused(t, install(nil), "OLM 99.0.0 is already installed and newer than "+Version+": OLM cannot be downgraded", "mysdk olm uninstall")
 	_, err = Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience})
 	refused(t, err, "nothing was deleted: OLM has installed operators: shop/shop.v1", "add --force")
 	if l.read(named(kind("ClusterServiceVersion"), "shop", "shop.v1")) == nil {
@@ -133,7 +133,7 @@ func testRefused(t *testing.T, l *lab) {
 		now = now.Add(time.Minute)
 		return now
 	}}}
-	refused(t, i.waitPackageServer(t.Context()), "ClusterServiceVersion olm/packageserver is not ready after 1m0s: OLM has not looked at it yet", "mysdk olm status")
+	refused(t, i.waitPackageServer(t.Context()), "ClusterServiceVersion olm/packageserver is not ready after 1m0s: OLM has not processed it yet", "mysdk olm status")
 	// What an update finds may be the pods of before it.
 	for _, u := range m.Objects {
 		if u.GetKind() != "ClusterServiceVersion" {

@@ -124,7 +124,7 @@ func judge(u *unstructured.Unstructured) Object {
 	case "Namespace":
 		o.State, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 		if o.State != "Active" {
-			o.Reason = "it is going"
+			o.Reason = "being deleted"
 		}
 	case "CustomResourceDefinition":
 		o.State, o.Reason = conditionState(u, "Established")
@@ -159,7 +159,7 @@ func conditionState(u *unstructured.Unstructured, name string) (state, reason st
 		}
 		return "Not" + name, fmt.Sprint(c["message"])
 	}
-	return "Not" + name, "nobody has looked at it yet"
+	return "Not" + name, "not processed yet"
 }
 
 func deploymentState(u *unstructured.Unstructured) (state, reason string) {

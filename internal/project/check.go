@@ -104,7 +104,7 @@ func yamlError(err error) error {
 	if m[1] != "" {
 		at += ":" + m[1]
 	}
-	return clierr.Failedf("repair the file, or take it from version control", "%s: %s", at, text)
+	return clierr.Failedf("fix the file, or restore it from version control", "%s: %s", at, text)
 }
 
 // checkComplete refuses a project that code cannot be added to: a field that

@@ -112,7 +112,7 @@ func checkFresh(dir string, force bool) error {
 	if err != nil {
 		return err
 	}
-	return clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "this directory is a project already (%s exists)", FileName)
+	return clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "this directory already has a project (%s exists)", FileName)
 }
 
 func isMissing(dir string) bool {

@@ -128,7 +128,7 @@ func TestInitRefuses(t *testing.T) {
 		"bad domain":      {change: func(o *project.InitOptions) { o.Domain = "x y" }, want: "domain", code: 2},
 		"bad repo":        {change: func(o *project.InitOptions) { o.Repo = "x y" }, want: "module path", code: 2},
 		"bad name":        {change: func(o *project.InitOptions) { o.Name = "x y" }, want: "project name", code: 2},
-		"a project":       {before: map[string]string{"PROJECT": "version: \"3\"\n"}, want: "a project already", code: 1},
+		"a project":       {before: map[string]string{"PROJECT": "version: \"3\"\n"}, want: "already has a project", code: 1},
 		"half a project":  {before: map[string]string{"PROJECT": ""}, want: "empty", code: 1},
 		"its own module":  {sub: stub{files: map[string]string{"go.mod": "module x\n\nrequire example.com/op v1.0.0\n"}}, want: "that the project needs", code: 2},
 		"a failing write": {sub: stub{write: errors.New("cannot")}, want: "cannot", code: 1},

@@ -79,7 +79,7 @@ type refusal struct {
 
 func (r *refusal) Error() string {
 	if len(r.messages) == 0 {
-		return "plugin " + r.key + " refused, and did not say why"
+		return "plugin " + r.key + " failed without an error message"
 	}
 	return "plugin " + r.key + ": " + strings.Join(r.messages, "\n")
 }
@@ -115,7 +115,7 @@ func (p *External) call(ctx context.Context, req request, limit time.Duration) (
 	case err != nil:
 		return nil, clierr.Failedf("correct or reinstall "+p.path, "plugin %s: %q: %w%s", p.key(), req.Command, err, lastLines(said.String()))
 	case bad != nil:
-		return nil, clierr.Failedf("its stdout must be one JSON object, a PluginResponse; talk belongs on stderr",
+		return nil, clierr.Failedf("its stdout must be one JSON object, a PluginResponse; other output belongs on stderr",
 			"plugin %s: the answer to %q is not what the protocol asks for: %w%s", p.key(), req.Command, bad, lastLines(out.String()))
 	case res.APIVersion != "" && res.APIVersion != protocol:
 		return nil, clierr.Failedf("use a version of the plugin for "+protocol, "plugin %s speaks version %q of the protocol, and mysdk %s", p.key(), res.APIVersion, protocol)

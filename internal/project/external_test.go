@@ -157,7 +157,7 @@ func TestExternalRefused(t *testing.T) {
 			return external.PluginResponse{Error: true, ErrorMsgs: []string{"not so", "at all"}}
 		}, nil, "mine/v1: not so\nat all"},
 		"a refusal and exit": {func(request) any { return external.PluginResponse{Error: true, ErrorMsgs: []string{"not so"}} }, errors.New("exit status 1"), "mine/v1: not so"},
-		"no reason":          {func(request) any { return external.PluginResponse{Error: true} }, nil, "did not say why"},
+		"no reason":          {func(request) any { return external.PluginResponse{Error: true} }, nil, "failed without an error message"},
 		"an exit":            {writes(nil), errors.New("exit status 3"), "exit status 3"},
 		"another protocol":   {func(request) any { return external.PluginResponse{APIVersion: "v2"} }, nil, `version "v2" of the protocol`},
 	} {

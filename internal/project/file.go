@@ -163,13 +163,13 @@ func document(data []byte) (*yaml.Node, error) {
 	doc, second := &yaml.Node{}, &yaml.Node{}
 	switch err := dec.Decode(doc); {
 	case errors.Is(err, io.EOF):
-		return nil, clierr.Failedf("take it from version control, or remove it and run 'mysdk init'", "%s: the file is empty", FileName)
+		return nil, clierr.Failedf("restore it from version control, or remove it and run 'mysdk init'", "%s: the file is empty", FileName)
 	case err != nil:
 		return nil, yamlError(err)
 	}
 	top := doc.Content[0]
 	if top.Kind != yaml.MappingNode && top.ShortTag() != "!!null" {
-		return nil, clierr.Failedf("repair the file, or take it from version control", "%s:%d:%d: not a mapping of fields", FileName, top.Line, top.Column)
+		return nil, clierr.Failedf("fix the file, or restore it from version control", "%s:%d:%d: not a mapping of fields", FileName, top.Line, top.Column)
 	}
 	// A second document would be lost when the file is written.
 	switch err := dec.Decode(second); {

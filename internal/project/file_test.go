@@ -144,10 +144,10 @@ func TestLoadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want, hint string }{
 		"empty":           {"", "the file is empty", "version control"},
 		"only comments":   {"# nothing\n", "the file is empty", "version control"},
-		"broken YAML":     {"version: \"3\"\n  domain: [", "PROJECT:1: ", "repair the file"},
-		"a field twice":   {"version: \"3\"\nrepo: a\nrepo: b\n", "PROJECT:3: mapping key \"repo\"", "repair the file"},
+		"broken YAML":     {"version: \"3\"\n  domain: [", "PROJECT:1: ", "fix the file"},
+		"a field twice":   {"version: \"3\"\nrepo: a\nrepo: b\n", "PROJECT:3: mapping key \"repo\"", "fix the file"},
 		"two documents":   {"version: \"3\"\n---\na: b\n", "PROJECT:2: more than one", "leave one"},
-		"a list":          {"- version\n", "PROJECT:1:1: not a mapping", "repair"},
+		"a list":          {"- version\n", "PROJECT:1:1: not a mapping", "fix"},
 		"no version":      {"domain: example.com\n", "no version field", "version: \"3\""},
 		"version 1":       {"version: \"1\"\n", "too old", "the tool that wrote it"},
 		"version 2":       {"version: \"2\"\n", "too old", "mysdk migrate"},

@@ -100,7 +100,7 @@ func findExternal(h host.Host, key string, builtIn []string) (*External, error) 
 	case 0:
 		later := map[string]string{"helm": "helm/v2-alpha", "grafana": "grafana/v1-alpha"}[strings.TrimSuffix(name, ".kubebuilder.io")]
 		if later != "" && key != "helm" && key != "helm/v1" { // these two are operator-sdk's
-			return nil, clierr.Usagef(fmt.Sprintf("leave it out, and run 'mysdk edit --plugins %s' in the project afterwards", later), "plugin %q does its work in a project that is there", key)
+			return nil, clierr.Usagef(fmt.Sprintf("leave it out, and run 'mysdk edit --plugins %s' in the project afterwards", later), "plugin %q works on an existing project", key)
 		}
 		if short := plugin.GetShortName(name); short == "helm" || short == "ansible" {
 			return nil, clierr.Usagef("use operator-sdk for it: operator-sdk init --plugins="+key, "plugin %q: mysdk scaffolds operators in Go only", key)
@@ -113,7 +113,7 @@ func findExternal(h host.Host, key string, builtIn []string) (*External, error) 
 	case 1:
 		return openExternal(h, root, found[0])
 	default:
-		return nil, clierr.Usagef("choose one of: "+strings.Join(found, ", "), "plugin %q is there more than once", key)
+		return nil, clierr.Usagef("choose one of: "+strings.Join(found, ", "), "plugin %q is installed more than once", key)
 	}
 }
 

@@ -47,7 +47,7 @@ func CheckDomain(domain string) error {
 	}
 	switch {
 	case len(domain) > maxDomain:
-		return clierr.Usagef("use a shorter one", "domain %q has %d characters: %d are the most, as plural and group come before it", domain, len(domain), maxDomain)
+		return clierr.Usagef("use a shorter one", "domain %q has %d characters: the maximum is %d, as plural and group come before it", domain, len(domain), maxDomain)
 	case len(validation.IsDNS1123Subdomain(domain)) > 0:
 		return clierr.Usagef(hint, "domain %q: %s", domain, subdomainRule)
 	}
@@ -107,7 +107,7 @@ func unwrapPath(err error) error {
 func CheckName(name string) error {
 	hint := "use --project-name with lower-case letters, digits and dashes, such as memcached-operator"
 	if len(name) > maxName {
-		return clierr.Usagef("give a shorter one with --project-name", "project name %q has %d characters: %d are the most, as %s-controller-manager-metrics-service must fit into 63",
+		return clierr.Usagef("give a shorter one with --project-name", "project name %q has %d characters: the maximum is %d, as %s-controller-manager-metrics-service must fit into 63",
 			name, len(name), maxName, "<name>")
 	}
 	if len(validation.IsDNS1035Label(name)) > 0 {
@@ -158,7 +158,7 @@ func checkKind(kind string) error {
 		return clierr.Usagef(hint, "kind %q: a kind begins with an upper-case letter and has only ASCII letters and digits", kind)
 	}
 	if len(kind) > maxKind {
-		return clierr.Usagef("use a shorter one", "kind %q has %d characters: %d are the most, as <kind>List must fit into 63", kind, len(kind), maxKind)
+		return clierr.Usagef("use a shorter one", "kind %q has %d characters: the maximum is %d, as <kind>List must fit into 63", kind, len(kind), maxKind)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func ReadWebhook(path string, request, answer []byte, code int, salt []byte) (We
 		return w, nil
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {
-		w.Message = "the answer is no review: " + err.Error()
+		w.Message = "the answer is not a review: " + err.Error()
 		return w, nil
 	}
 	w.Allowed, w.Message, w.Warns = r.Response.Allowed, r.Response.Status.Message, r.Response.Warnings

@@ -69,7 +69,7 @@ func Walk(archive io.Reader, roots []string, limit int64, put func(file string, 
 			continue
 		}
 		if limit -= header.Size; limit < 0 {
-			return errors.New("there is more in it than in any bundle or catalog")
+			return errors.New("the image is too large for a bundle or catalog")
 		}
 		if err := put(file, files); err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrPlainHTTP is the refusal to speak plain http with another machine.
-var ErrPlainHTTP = errors.New("plain http is for this machine only, as a password could be read on the way")
+var ErrPlainHTTP = errors.New("plain http is allowed on this machine only, because passwords are sent unencrypted")
 
 // guard refuses plain http with other machines unless that is wanted: the
 // library would use it, password included, with every private address.

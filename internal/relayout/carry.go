@@ -174,9 +174,9 @@ func (c *carrier) file(name string, mine []byte) error {
 		conflicts = nil // what the user tells his readers is his
 	}
 	for _, p := range conflicts {
-		what := "these lines of yours stand where the scaffold changes"
+		what := "conflicts with your changes"
 		if p.Last < p.First {
-			what = "lines that you took out have changed"
+			what = "lines that you removed have changed"
 		}
 		c.problems = append(c.problems, Problem{Path: name, First: p.First, Last: p.Last, What: what})
 	}
@@ -208,7 +208,7 @@ func (c *carrier) put(name, to string, data []byte) error {
 	case err != nil:
 		return err
 	case taken:
-		c.problem(name, "%s, where it is to go, exists already", to)
+		c.problem(name, "%s already exists", to)
 		return nil
 	}
 	return c.tree.Move(name, to, data)
@@ -217,7 +217,7 @@ func (c *carrier) put(name, to string, data []byte) error {
 func (c *carrier) remove(name string, mine []byte) error {
 	before := c.Before[name]
 	if !bytes.Equal(mine, before) && !(path.Base(name) == "kustomization.yaml" && sameLines(mine, before)) {
-		c.problem(name, "this file goes, and it is not as mysdk writes it")
+		c.problem(name, "would be deleted, but you have changed it")
 		if !c.Force {
 			return nil
 		}
@@ -300,7 +300,7 @@ func (c *carrier) unclearImports(name string, src []byte) error {
 	found, _, err := imports(name, src)
 	for _, p := range slices.Sorted(maps.Keys(found)) {
 		if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && c.moves.unclear[dir] != nil {
-			c.problems = append(c.problems, Problem{Path: name, First: found[p], What: "it imports " + p + ", which is split up"})
+			c.problems = append(c.problems, Problem{Path: name, First: found[p], What: "imports " + p + ", which is split up"})
 		}
 	}
 	return err
@@ -322,7 +322,7 @@ func (c *carrier) added() error {
 		case err != nil:
 			return err
 		case there && !bytes.Equal(have, data):
-			c.problem(name, "a file has to be written here, but this one already exists")
+			c.problem(name, "cannot create: file already exists")
 		case !there:
 			if err := c.tree.Create(name, data); err != nil {
 				return err
@@ -372,7 +372,7 @@ func (c *carrier) emptied() error {
 		found, _, err := imports(name, src)
 		for p, line := range found {
 			if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && gone[dir] {
-				c.problems = append(c.problems, Problem{name, c.ownLine(name, src, line), 0, "it imports " + p + ", which goes", true})
+				c.problems = append(c.problems, Problem{name, c.ownLine(name, src, line), 0, "imports " + p + ", which will be removed", true})
 			}
 		}
 		return err
@@ -395,7 +395,7 @@ func (c *carrier) leftovers(dir string) error {
 			continue
 		}
 		if _, scaffolded := c.Before[name]; !scaffolded { // of those that are, it is told already
-			c.problem(name, "this file of yours stays alone in its package")
+			c.problem(name, "would be the only file left in its package")
 		}
 	}
 	return nil

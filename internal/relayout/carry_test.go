@@ -164,9 +164,9 @@ func TestCarry(t *testing.T) {
 		"other modules and vendored code":  {group, tree{"vendor/x.go": "package controller\n", "sub/go.mod": "module x\n", "sub/x.go": "import \"example.com/op/api/v1\"\n"}, tree{"vendor/x.go": "package controller\n", "sub/go.mod": "module x\n", "sub/x.go": "import \"example.com/op/api/v1\"\n"}, nil},
 		"go.mod is nobody's":               {group, tree{"go.mod": "module example.com/op\n\ngo 1.26\n"}, tree{"go.mod": "module example.com/op\n\ngo 1.26\n"}, nil},
 		"generated meanwhile":              {group, tree{"config/rbac/role.yaml": "rules: [a]\n"}, tree{"config/rbac/role.yaml": "rules: [a]\n"}, nil},
-		"a line in the way":                {change: group, mine: tree{"config/rbac/kind_role.yaml": "name: mine\nkind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: these lines of yours stand where the scaffold changes"}},
-		"a line taken out":                 {change: group, mine: tree{"config/rbac/kind_role.yaml": "kind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: lines that you took out have changed"}},
-		"a file in the way":                {change: group, mine: tree{"internal/controller/cache/kind_x.go": "package cache\n"}, problems: []string{"internal/controller/kind_x.go: internal/controller/cache/kind_x.go, where it is to go, exists already"}},
+		"a line in the way":                {change: group, mine: tree{"config/rbac/kind_role.yaml": "name: mine\nkind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: conflicts with your changes"}},
+		"a line taken out":                 {change: group, mine: tree{"config/rbac/kind_role.yaml": "kind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: lines that you removed have changed"}},
+		"a file in the way":                {change: group, mine: tree{"internal/controller/cache/kind_x.go": "package cache\n"}, problems: []string{"internal/controller/kind_x.go: internal/controller/cache/kind_x.go already exists"}},
 		"text of the user's":               {group, tree{"AGENTS.md": "mine\n"}, tree{"AGENTS.md": "mine\n"}, nil},
 		"beside a file that moves": {change: split, mine: tree{"internal/controller/kind_helper.go": "package controller\n"}, problems: []string{
 			"internal/controller/kind_helper.go: internal/controller is split up, and where this file belongs cannot be told: move it by hand first",
@@ -176,19 +176,19 @@ func TestCarry(t *testing.T) {
 		}},
 		"files of a package that is split": {change: split, mine: tree{"internal/controller/a.go": "package controller\n", "x/x.go": "package x\n\nimport \"example.com/op/internal/controller\"\n"}, problems: []string{
 			"internal/controller/a.go: internal/controller is split up, and where this file belongs cannot be told: move it by hand first",
-			"x/x.go:3: it imports example.com/op/internal/controller, which is split up",
+			"x/x.go:3: imports example.com/op/internal/controller, which is split up",
 		}},
 
 		"removed as scaffolded":          {change: remove, mine: tree{"config/crd/bases/kinds.yaml": "x", "api/v1/zz_generated.deepcopy.go": "package v1\n"}, want: tree{}},
 		"removed, with the user's lines": {remove, tree{"cmd/main.go": flat["cmd/main.go"] + "\n// mine\n", "AGENTS.md": "flat\nmine\n"}, tree{"cmd/main.go": "package main\n\n// mine\n", "AGENTS.md": "flat\nmine\n"}, nil},
-		"removed, but changed":           {change: remove, mine: tree{"api/v1/kind_types.go": "package v1\n"}, problems: []string{"api/v1/kind_types.go: this file goes, and it is not as mysdk writes it"}},
-		"removed, although changed":      {forced, tree{"api/v1/kind_types.go": "package v1\n"}, tree{}, []string{"api/v1/kind_types.go: this file goes, and it is not as mysdk writes it"}},
+		"removed, but changed":           {change: remove, mine: tree{"api/v1/kind_types.go": "package v1\n"}, problems: []string{"api/v1/kind_types.go: would be deleted, but you have changed it"}},
+		"removed, although changed":      {forced, tree{"api/v1/kind_types.go": "package v1\n"}, tree{}, []string{"api/v1/kind_types.go: would be deleted, but you have changed it"}},
 		"removed, in another order": {
 			Change{Module: "example.com/op", Before: flat.with(tree{"config/webhook/kustomization.yaml": "resources:\n- a\n- b\n"}).bytes(), After: bare.bytes()},
 			tree{"config/webhook/kustomization.yaml": "resources:\n- b\n- a\n"}, tree{}, nil,
 		},
-		"removed, and something is left":   {change: remove, mine: tree{"api/v1/mine.go": "package v1\n"}, problems: []string{"api/v1/mine.go: this file of yours stays alone in its package"}},
-		"removed, and something needs it":  {change: remove, mine: tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n"}, problems: []string{"x/x.go:3: it imports example.com/op/api/v1, which goes"}},
+		"removed, and something is left":   {change: remove, mine: tree{"api/v1/mine.go": "package v1\n"}, problems: []string{"api/v1/mine.go: would be the only file left in its package"}},
+		"removed, and something needs it":  {change: remove, mine: tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n"}, problems: []string{"x/x.go:3: imports example.com/op/api/v1, which will be removed"}},
 		"added where there is a file":      {change: Change{Module: "example.com/op", Before: bare.bytes(), After: flat.bytes()}, mine: tree{"AGENTS.md": "flat\n"}},
 		"removed already, nothing happens": {change: remove, mine: bare.with(tree{"api/v1/kind_types.go": "", "internal/controller/kind_x.go": "", "internal/controller/suite.go": "", "config/rbac/kind_role.yaml": ""}), want: tree{}},
 	}
@@ -236,14 +236,14 @@ func TestCarry_Needed(t *testing.T) {
 		mine tree
 		want []string
 	}{
-		"renamed":               {tree{types: "", "api/v1/types.go": flat[types]}, []string{"api/v1/types.go:3: it declares Kind, which goes"}},
-		"a method":              {tree{"api/v1/extra.go": "package v1\n\nfunc (k *Kind) Size() int { return 0 }\n"}, []string{"api/v1/extra.go:3: it uses Kind, which goes"}},
-		"used in its package":   {tree{"internal/controller/a.go": "package controller\n\nvar a, b Kind\n"}, []string{"internal/controller/a.go:3: it uses Kind, which goes"}},
-		"imported":              {tree{"x/x.go": api + "var a cachev1.Other\n\nvar b cachev1.Kind\n"}, []string{"x/x.go:7: it uses cachev1.Kind, which goes"}},
-		"by its package's name": {tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n\nvar a v1.Kind\n"}, []string{"x/x.go:5: it uses v1.Kind, which goes"}},
-		"tests":                 {tree{"api/v1/x_test.go": "package v1_test\n\nimport \"example.com/op/api/v1\"\n\nvar a v1.Kind\n"}, []string{"api/v1/x_test.go:5: it uses v1.Kind, which goes"}},
-		"told already":          {tree{types: flat[types] + "// mine\n"}, []string{types + ": this file goes, and it is not as mysdk writes it"}},
-		"where the import goes": {tree{"cmd/main.go": flat["cmd/main.go"] + "\nvar mine = controller.Kind{}\n"}, []string{"cmd/main.go:10: it uses controller.Kind, which goes"}},
+		"renamed":               {tree{types: "", "api/v1/types.go": flat[types]}, []string{"api/v1/types.go:3: declares Kind, which will be removed"}},
+		"a method":              {tree{"api/v1/extra.go": "package v1\n\nfunc (k *Kind) Size() int { return 0 }\n"}, []string{"api/v1/extra.go:3: uses Kind, which will be removed"}},
+		"used in its package":   {tree{"internal/controller/a.go": "package controller\n\nvar a, b Kind\n"}, []string{"internal/controller/a.go:3: uses Kind, which will be removed"}},
+		"imported":              {tree{"x/x.go": api + "var a cachev1.Other\n\nvar b cachev1.Kind\n"}, []string{"x/x.go:7: uses cachev1.Kind, which will be removed"}},
+		"by its package's name": {tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n\nvar a v1.Kind\n"}, []string{"x/x.go:5: uses v1.Kind, which will be removed"}},
+		"tests":                 {tree{"api/v1/x_test.go": "package v1_test\n\nimport \"example.com/op/api/v1\"\n\nvar a v1.Kind\n"}, []string{"api/v1/x_test.go:5: uses v1.Kind, which will be removed"}},
+		"told already":          {tree{types: flat[types] + "// mine\n"}, []string{types + ": would be deleted, but you have changed it"}},
+		"where the import goes": {tree{"cmd/main.go": flat["cmd/main.go"] + "\nvar mine = controller.Kind{}\n"}, []string{"cmd/main.go:10: uses controller.Kind, which will be removed"}},
 		"only others":           {tree{"x/x.go": api + "var a cachev1.Other\n"}, nil},
 		"names of the user's": {tree{
 			"x/x.go": api + "type Kind struct{ Kind cachev1.Other }\n\nfunc f(cachev1 Kind) any { return cachev1.Kind }\n", "api/v1/x_test.go": "package v1_test\n\ntype Kind int\n",

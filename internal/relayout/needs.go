@@ -94,7 +94,7 @@ func (c *carrier) ownLine(name string, src []byte, line int) int {
 func (c *carrier) firstNeed(f *goedit.File, gone map[goPackage]map[string]bool) (what string, at token.Pos) {
 	note := func(verb, name string, pos token.Pos) {
 		if what == "" || pos < at {
-			what, at = "it "+verb+" "+name+", which goes", pos
+			what, at = verb+" "+name+", which will be removed", pos
 		}
 	}
 	own := gone[goPackage{path.Dir(f.Name), f.Tree.Name.Name}]

@@ -73,15 +73,15 @@ func (s *Scaffold) Refused() error {
 	for i, p := range s.Problems {
 		list[i] = "  " + p.String()
 	}
-	hint := "undo your change there and make it again afterwards, or add --force: your lines stay, files that go are lost"
+	hint := "undo your change and make it again afterwards, or add --force: your lines are kept, but deleted files are lost"
 	was, is := s.file.PluginField(v4.ScaffoldKey, "version"), s.plugin.CLIVersion
 	switch {
 	case !slices.ContainsFunc(s.Problems, func(p relayout.Problem) bool { return !p.Needs }):
-		hint = "change or remove these lines first, or add --force: they stay, and the code may not compile"
+		hint = "change or remove these lines first, or add --force: they are kept, but the code may not compile"
 	case was != "" && semver.Compare(was, is) < 0:
 		hint = fmt.Sprintf("run 'mysdk upgrade' first (the scaffold is of mysdk %s, this is %s), then run this command again", was, is)
 	}
-	return clierr.Failedf(hint, "nothing was written, because of what is not as mysdk wrote it:\n%s", strings.Join(list, "\n"))
+	return clierr.Failedf(hint, "nothing was written because of these conflicts:\n%s", strings.Join(list, "\n"))
 }
 
 // Set is the whole change so far, PROJECT included, without files that it leaves as

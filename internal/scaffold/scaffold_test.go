@@ -397,7 +397,7 @@ func TestDeleteAPI_HandedOver(t *testing.T) {
 
 // A scaffold of another version differs from today's in places that the user never saw.
 func TestRefused_OtherVersion(t *testing.T) {
-	const controller, undo = "internal/controller/memcached_controller.go", "undo your change there"
+	const controller, undo = "internal/controller/memcached_controller.go", "undo your change and make it again"
 	for _, tt := range []struct{ recorded, file, text, hint string }{
 		{"", controller, "package controller\n", undo},
 		{"v1.0.0", controller, "package controller\n", "run 'mysdk upgrade' first (the scaffold is of mysdk v1.0.0, this is v1.1.0), then run this command again"},

@@ -143,7 +143,7 @@ func (p *Pods) run(ctx context.Context, s Subject, t v1alpha3.TestConfiguration)
 	}
 	var status v1alpha3.TestStatus
 	if err := json.Unmarshal(out, &status); err != nil || len(status.Results) == 0 {
-		return failedToRun(t, errors.New("its log is no result of a test"), string(out), "a test prints one JSON object with its results, and nothing else")
+		return failedToRun(t, errors.New("its log is not a test result"), string(out), "a test must print one JSON object with its results, and nothing else")
 	}
 	return status
 }

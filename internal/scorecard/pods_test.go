@@ -314,7 +314,7 @@ func testPods(t *testing.T, client *kube.Client, s Subject) {
 		}
 		return list.Items[0].Status.Results[0]
 	}
-	if r := result(); r.State != v1alpha3.ErrorState || !strings.Contains(r.Errors[0], "its log is no result of a test") || !strings.Contains(r.Log, "simulated") {
+	if r := result(); r.State != v1alpha3.ErrorState || !strings.Contains(r.Errors[0], "its log is not a test result") || !strings.Contains(r.Log, "simulated") {
 		t.Errorf("%+v", r)
 	}
 	o.Pods.Run = "scorecard-u"

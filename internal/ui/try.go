@@ -161,7 +161,7 @@ func actTry(ctx context.Context, r *Request) (string, error) {
 	case "scale":
 		n, err := strconv.ParseInt(r.Form.Get("replicas"), 10, 64)
 		if err != nil || n < 0 {
-			return "", clierr.Usagef("type a number of replicas", "%q is no number of replicas", r.Form.Get("replicas"))
+			return "", clierr.Usagef("type a number of replicas", "%q is not a number of replicas", r.Form.Get("replicas"))
 		}
 		u, err := live(r, key)
 		if err != nil {

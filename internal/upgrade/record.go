@@ -91,7 +91,7 @@ func (o Options) Finish() (*Plan, error) {
 	}
 	if len(left) > 0 {
 		return nil, clierr.Failedf("take over what you want of each ('patch -p1 <FILE"+RejectSuffix+"' takes all of it), remove it, and run 'mysdk upgrade --continue' again",
-			"there is still something to decide in: %s", strings.Join(left, ", "))
+			"unresolved conflicts in: %s", strings.Join(left, ", "))
 	}
 	p.plan.From = p.recorded()
 	if p.plan.From == p.now.Version {
@@ -112,9 +112,9 @@ func (p *planner) begun() error {
 	case p.recorded() == p.now.Version, pending == p.now.Version:
 		return nil
 	case pending != "":
-		return clierr.Failedf(hint, "the upgrade that was begun is one to %s, and this is %s", pending, p.now.Version)
+		return clierr.Failedf(hint, "the unfinished upgrade is to %s, and this is %s", pending, p.now.Version)
 	}
-	return clierr.Failedf(hint, "no upgrade to %s was begun", p.now.Version)
+	return clierr.Failedf(hint, "no upgrade to %s was started", p.now.Version)
 }
 
 // rejects lists the rejects of scaffolded files that are in the project.
@@ -144,7 +144,7 @@ func (p *planner) undecided() error {
 			i = len(p.plan.Files) - 1
 		}
 		if f := &p.plan.Files[i]; f.Reject == "" {
-			f.Action, f.Detail, f.Reject = Conflict, "an earlier run left it to you", reject
+			f.Action, f.Detail, f.Reject = Conflict, "left by an earlier run", reject
 		}
 	}
 	return err

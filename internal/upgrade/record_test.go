@@ -22,12 +22,12 @@ func TestFinish_NotBegun(t *testing.T) {
 		change func(*shop)
 		want   string // error, empty for an end
 	}{
-		"nothing was done":   {func(*shop) {}, "no upgrade to v0.1.0 was begun"},
-		"of the other tool":  {func(s *shop) { s.edit(project.FileName, "    version: "+midVersion+"\n", "    mine: 1\n") }, "no upgrade to v0.1.0 was begun"},
+		"nothing was done":   {func(*shop) {}, "no upgrade to v0.1.0 was started"},
+		"of the other tool":  {func(s *shop) { s.edit(project.FileName, "    version: "+midVersion+"\n", "    mine: 1\n") }, "no upgrade to v0.1.0 was started"},
 		"begun and resolved": {conflict, ""},
 		"another mysdk since": {
 			func(s *shop) { conflict(s); s.opts.Plugin.CLIVersion = "v0.2.0" },
-			"the upgrade that was begun is one to v0.1.0, and this is v0.2.0",
+			"the unfinished upgrade is to v0.1.0, and this is v0.2.0",
 		},
 		"begun anew by another": {
 			func(s *shop) {

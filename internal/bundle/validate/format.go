@@ -62,7 +62,7 @@ func (r *run) firstObjects() {
 		named := compat.IsManifest(f.Name)
 		switch {
 		case !named && kind == "", err != nil && !errors.Is(err, io.EOF):
-			r.add(Error, "format/layout", f.Name, "", "it is no manifest", "move it out of "+r.bundle.ManifestsDir)
+			r.add(Error, "format/layout", f.Name, "", "it is not a manifest", "move it out of "+r.bundle.ManifestsDir)
 		case err != nil:
 			r.add(Error, "format/one-object", f.Name, "", "the file is empty", "remove it")
 		case len(first) == 0:
@@ -108,7 +108,7 @@ func (r *run) annotations() {
 		say(bundle.DefaultChannelKey, "the default channel has no name")
 	case ok && len(r.bundle.Channels) > 0 && !slices.Contains(r.bundle.Channels, v):
 		r.add(Warning, "format/annotations", file, `annotations["`+bundle.DefaultChannelKey+`"]`,
-			fmt.Sprintf("the default channel %s is none of the bundle's, %s", v, strings.Join(r.bundle.Channels, ", ")), "a catalog must have it from another bundle")
+			fmt.Sprintf("the default channel %s is not one of the bundle's channels, %s", v, strings.Join(r.bundle.Channels, ", ")), "a catalog must have it from another bundle")
 	}
 }
 
@@ -209,7 +209,7 @@ func (d dependency) judge() string {
 			return "packageName is missing"
 		}
 		if _, err := semver.ParseRange(v.Version); err != nil {
-			return fmt.Sprintf("version %q is no range such as >=1.0.0", v.Version)
+			return fmt.Sprintf("version %q is not a range such as >=1.0.0", v.Version)
 		}
 	case "olm.label":
 		if v.Label == "" {

@@ -61,7 +61,7 @@ func ParseSelector(text string) (Selection, error) {
 	}
 	sel, err := labels.Parse(text)
 	if err != nil {
-		return Selection{}, clierr.Usagef("write it like name=operatorhubv2 or suite=operatorframework", "--select-optional: %q is no label selector: %w", text, err)
+		return Selection{}, clierr.Usagef("write it like name=operatorhubv2 or suite=operatorframework", "--select-optional: %q is not a label selector: %w", text, err)
 	}
 	s := Selection{Strict: true}
 	var names []string
@@ -101,7 +101,7 @@ func ParseValues(list []string) (map[string]string, error) {
 	for _, pair := range list {
 		k, v, ok := strings.Cut(pair, "=")
 		if !ok || !slices.Contains(known, k) {
-			return nil, clierr.Usagef(cmp.Or(clierr.DidYouMean(k, known), "write it like k8s-version=1.25"), "--optional-values: %q is none of %s with a value", pair, strings.Join(known, ", "))
+			return nil, clierr.Usagef(cmp.Or(clierr.DidYouMean(k, known), "write it like k8s-version=1.25"), "--optional-values: %q is not one of %s with a value", pair, strings.Join(known, ", "))
 		}
 		values[k] = v
 	}

@@ -32,7 +32,7 @@ func ForTarget(target string, s Selection) (Selection, error) {
 	case OLMv1:
 		return s, nil
 	}
-	return s, clierr.Usagef(clierr.DidYouMean(target, Targets()), "--target: %q is none of %s", target, strings.Join(Targets(), ", "))
+	return s, clierr.Usagef(clierr.DidYouMean(target, Targets()), "--target: %q is not one of %s", target, strings.Join(Targets(), ", "))
 }
 
 // target runs the checks of the target's own.

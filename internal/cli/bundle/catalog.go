@@ -231,9 +231,9 @@ func summary(c *catalog.Catalog) string {
 		parts = append(parts, fmt.Sprintf("%s: %s", p.Name, strings.Join(channels, ", ")))
 	}
 	if len(parts) > 3 {
-		return fmt.Sprintf("The catalog is sound: %d packages, %d channels, %d bundles", len(c.Packages), len(c.Channels), len(c.Bundles))
+		return fmt.Sprintf("The catalog is valid: %d packages, %d channels, %d bundles", len(c.Packages), len(c.Channels), len(c.Bundles))
 	}
-	return "The catalog is sound: " + strings.Join(parts, "; ")
+	return "The catalog is valid: " + strings.Join(parts, "; ")
 }
 
 // writeCatalog writes the catalog's files.

@@ -215,7 +215,7 @@ func hasObject(data []byte) bool {
 const pipeTimeout = 2 * time.Second
 
 // piped reads what is piped into the command, nothing where stdin is a
-// terminal or is not there.
+// terminal or does not exist.
 func piped(ctx context.Context, f *cli.Factory) ([]byte, error) {
 	if file, ok := f.Host.IO.In.(*os.File); ok {
 		info, err := file.Stat()

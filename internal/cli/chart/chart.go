@@ -322,7 +322,7 @@ func (j *job) put(now map[string][]byte, plan *chart.Plan) error {
 // left to do.
 func (j *job) report(plan *chart.Plan, took string) error {
 	for _, name := range plan.Kept {
-		j.f.Warn("%s stays because you changed it, but nothing of the project makes it any longer", path.Join(j.dir, name))
+		j.f.Warn("%s was kept because you changed it, but nothing in the project generates it any longer", path.Join(j.dir, name))
 	}
 	if len(j.foreign) > 0 {
 		j.f.Warn("the chart has %s that mysdk does not write; remove those that are not yours:\n  %s", cli.Count(len(j.foreign), "template"), strings.Join(j.foreign, "\n  "))

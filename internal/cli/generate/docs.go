@@ -148,7 +148,7 @@ func documented(ctx context.Context, f *cli.Factory) ([]apidocs.Kind, []string, 
 	return kinds, dirs, clierr.WithHint(err, "correct the YAML of the sample")
 }
 
-// sampleFiles are the manifests in config/samples, none where it is not there.
+// sampleFiles are the manifests in config/samples, none where that does not exist.
 func sampleFiles(f *cli.Factory) (out []apidocs.Sample, err error) {
 	const dir = "config/samples"
 	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))

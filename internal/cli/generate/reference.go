@@ -63,7 +63,7 @@ func (r reference) find(ctx context.Context, arg string) (string, compat.CRDs, e
 	if said = firstLine(said); said != "" && !strings.Contains(said, "Needed a single revision") && !strings.Contains(said, "unknown revision") {
 		return "", nil, clierr.Usagef(otherReference, "--check-compat: git cannot read %s: %s", arg, said)
 	}
-	return "", nil, clierr.Usagef(hint, "--check-compat: %s is no git reference, directory or image", arg)
+	return "", nil, clierr.Usagef(hint, "--check-compat: %s is not a git reference, directory or image", arg)
 }
 
 // newest is the newest tag that can be reached from HEAD, else HEAD.

@@ -21,7 +21,7 @@ func newGenerateK8s(f *cli.Factory) *cobra.Command {
 
 func newOLMCatalog(f *cli.Factory) *cobra.Command {
 	c := hidden(&cobra.Command{
-		Use: "olm-catalog", Short: "Make what OLM installs the operator from",
+		Use: "olm-catalog", Short: "Generate the bundle that OLM installs the operator from",
 		Example: "  mysdk olm-catalog gen-csv --csv-version 0.0.1",
 	})
 	c.AddCommand(newCSV(f, "gen-csv", "olm-catalog gen-csv"))

@@ -21,7 +21,7 @@ import (
 
 const crdBases = "config/crd/bases"
 
-// binding are the rules that count between the CRDs of before and those of today.
+// binding are the rules that count between the old CRDs and the new ones.
 // Defaults, and keywords that no rule knows, come with newer types of Kubernetes
 // by the dozen, and refuse nothing; neither does what is wider than before.
 func binding() compat.Config {
@@ -45,12 +45,12 @@ func kept(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 	case len(p.CRDs) == 0:
 		return nil
 	case !cluster.Installed(f.Host):
-		const text = "CRDs are not compared with those of before, as mysdk-cluster is not built yet: run 'mysdk cluster start', then 'mysdk generate --check-compat=DIR' with a directory of the old ones"
+		const text = "CRDs were not compared with the old ones, because mysdk-cluster is not built yet: run 'mysdk cluster start', then 'mysdk generate --check-compat=DIR' with a directory of the old ones"
 		f.Warn(text)
 		p.General = append(p.General, migrate.Note{Text: text})
 		return nil
 	}
-	f.Progress("Comparing the CRDs with those of before")
+	f.Progress("Comparing the CRDs with the old ones")
 	opts := f.PlainOptions()
 	opts.CacheDir, opts.Lax, opts.CRDs = "", true, true
 	broken, err := breaking(ctx, f, opts, p)
@@ -70,7 +70,7 @@ func kept(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 		return ctx.Err()
 	}
 	if err != nil {
-		f.Warn("the CRDs were not compared with those of before: %v", err)
+		f.Warn("the CRDs were not compared with the old ones: %v", err)
 		return nil
 	}
 	p.Breaks = grouped(broken)

@@ -115,7 +115,7 @@ func (o *migrateOptions) check(dryRunTyped bool) error {
 	case o.force && !o.apply:
 		return clierr.Usagef("add --apply, or leave out --force", "--force requires --apply")
 	case !writes && dryRunTyped && !o.dryRun:
-		return clierr.Usagef("say --apply, or --output-dir DIR", "--dry-run=false does not say where to write to")
+		return clierr.Usagef("add --apply, or --output-dir DIR", "--dry-run=false does not say where to write to")
 	}
 	return nil
 }

@@ -201,7 +201,7 @@ func judgeOLM(s olm.Status, o *olmOptions) error {
 		return clierr.Unavailablef(hint, "OLM %s is installed, not %s", s.Version, want)
 	case !s.Healthy:
 		bad := s.Unhealthy()[0]
-		hint := "events say more: mysdk kubectl get events -A"
+		hint := "see the events: mysdk kubectl get events -A"
 		if !s.Platform {
 			hint = "'mysdk olm install" + olm.NamespaceFlag(s.Namespace) + "' repairs what is missing; " + hint
 		}

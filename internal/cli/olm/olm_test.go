@@ -14,7 +14,7 @@ func TestJudgeOLM(t *testing.T) {
 	for hint, s := range map[string]olm.Status{
 		"'mysdk olm install' repairs":                                                   {Namespace: "olm"},
 		"'mysdk olm install --olm-namespace far' repairs":                               {Namespace: "far"},
-		"events say more: mysdk kubectl get events -A":                                  {Namespace: "far", Platform: true},
+		"see the events: mysdk kubectl get events -A":                                   {Namespace: "far", Platform: true},
 		"'mysdk olm install --version 0.46.0'":                                          {Namespace: "olm", Version: "0.1.0"},
 		"--version 0.46.0 --olm-namespace far'":                                         {Namespace: "far", Version: "0.1.0"},
 		"keep it, or uninstall it first with 'mysdk olm uninstall --olm-namespace far'": {Namespace: "far", Version: "0.99.0"},

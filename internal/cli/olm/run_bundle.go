@@ -224,7 +224,7 @@ func sentence(r run.Result, took string) string {
 	case run.Reinstalled:
 		what = fmt.Sprintf("%s is reinstalled in namespace %s", r.CSV, r.Namespace)
 	case run.Unchanged:
-		what = fmt.Sprintf("%s is installed in namespace %s already, and nothing has changed", r.CSV, r.Namespace)
+		what = fmt.Sprintf("%s is already installed in namespace %s, and nothing has changed", r.CSV, r.Namespace)
 	}
 	return fmt.Sprintf("%s, install mode %s, after %s", what, r.Mode, took)
 }

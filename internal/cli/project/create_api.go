@@ -168,7 +168,7 @@ func runCreateAPI(ctx context.Context, f *cli.Factory, o *createAPIOptions) erro
 	return nil
 }
 
-// complete infers what was not typed: a kind that is there already gets no
+// complete infers what was not typed: a kind that already exists gets no
 // older version by mistake.
 func (o *createAPIOptions) complete(f *cli.Factory, p *project.Project) error {
 	if f.Given["from"] && !f.Given["version"] {
@@ -318,7 +318,7 @@ func keepsTheUsers(f *cli.Factory, set fileset.Set) error {
 			if err := f.Print(diff); err != nil {
 				return err
 			}
-			return clierr.Failedf("add --overwrite if the lines marked - above may go", "nothing was written: --force would remove lines you added")
+			return clierr.Failedf("add --overwrite to remove the lines marked - above", "nothing was written: --force would remove lines you added")
 		}
 	}
 	return nil

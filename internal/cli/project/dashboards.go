@@ -128,7 +128,7 @@ func putDashboards(f *cli.Factory, set *fileset.Set, in grafana.Input, force boo
 		case err != nil:
 			return err
 		case was != nil && !force && !grafana.Untouched(was):
-			f.Warn("%s stays as it is, because it was changed; --force overwrites it", name)
+			f.Warn("%s was kept because you changed it; --force overwrites it", name)
 		case was != nil || files[name] != nil:
 			if err := set.Put(name, fileset.File{Data: files[name], Removed: files[name] == nil}); err != nil {
 				return err

@@ -61,7 +61,7 @@ func runDoctor(ctx context.Context, f *cli.Factory, o *doctorOptions) error {
 	if err := f.Report(o.output, r, func(w io.Writer) { doctorTable(w, r) }); err != nil {
 		return err
 	}
-	f.Detail("looked at everything in %s", f.Since(start))
+	f.Detail("checked everything in %s", f.Since(start))
 	for _, c := range r.Checks {
 		if c.Status == doctor.Problem {
 			return clierr.Failedf("begin with the first: "+c.Hint, "%s and %s", cli.Count(r.Problems, "problem"), cli.Count(r.Warnings, "warning"))

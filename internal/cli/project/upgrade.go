@@ -70,7 +70,7 @@ way: files that are exactly as those tools wrote them are replaced.`,
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.check, "check", false, "write nothing, and exit with code 3 if there is something to do")
-	fs.BoolVar(&o.plan, "plan", false, "print what would become of each file and write nothing")
+	fs.BoolVar(&o.plan, "plan", false, "print what would happen to each file and write nothing")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	fs.BoolVar(&o.finish, "continue", false, "finish an upgrade after its conflicts are resolved")
 	fs.BoolVar(&o.force, "force", false, "upgrade even if git has uncommitted changes, which are kept")
@@ -98,9 +98,9 @@ func (o *upgradeOptions) refuse() error {
 	case len(modes) > 1:
 		return clierr.Usagef("use one of them", "%s cannot be combined", strings.Join(modes, " and "))
 	case o.finish && (o.from != "" || o.workflow):
-		return clierr.Usagef("leave out --from and --workflow", "--continue only ends what was begun")
+		return clierr.Usagef("leave out --from and --workflow", "--continue only finishes an upgrade that was started")
 	case o.dryRun && o.output != "text":
-		return clierr.Usagef("use --plan -o "+o.output+" for what would become of which file", "--dry-run cannot be combined with --output %s", o.output)
+		return clierr.Usagef("use --plan -o "+o.output+" to see what would happen to each file", "--dry-run cannot be combined with --output %s", o.output)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func nothingToUpgrade(f *cli.Factory, p *upgrade.Plan, o *upgradeOptions) error 
 }
 
 // generateUpgraded generates what comes of the change, and says whether it
-// could. Code that does not compile with it is no reason to stop: it is the
+// could. Code that does not compile with it does not stop it: it is the
 // user's next step.
 func generateUpgraded(ctx context.Context, f *cli.Factory, set fileset.Set, dryRun bool) (fileset.Set, bool, error) {
 	whole, err := generateInto(ctx, f, set.Clone(), dryRun)

@@ -31,7 +31,7 @@ func TestUpgrade_Flags(t *testing.T) {
 		"the end":          {"--continue", upgradeOptions{finish: true, output: "text"}, ""},
 		"two of them":      {"--plan --dry-run", upgradeOptions{}, "--plan and --dry-run cannot be combined"},
 		"three of them":    {"--check --dry-run --continue", upgradeOptions{}, "--check and --dry-run and --continue cannot be combined"},
-		"end what it not":  {"--continue --workflow", upgradeOptions{}, "--continue only ends what was begun"},
+		"end what it not":  {"--continue --workflow", upgradeOptions{}, "--continue only finishes an upgrade that was started"},
 		"a diff as data":   {"--dry-run -o yaml", upgradeOptions{}, "--dry-run cannot be combined with --output yaml"},
 		"another format":   {"-o xml", upgradeOptions{}, "xml"},
 		"what is no flag":  {"--apply", upgradeOptions{}, "unknown flag"},

@@ -118,7 +118,7 @@ func takesValue(word string) bool {
 
 // goFlag is a word of the go command's command line.
 type goFlag struct {
-	Name, value string // no name: it is no flag
+	Name, value string // no name: not a flag
 	isSet       bool   // the value stands behind a =
 }
 

@@ -53,7 +53,7 @@ func (c *container) tellSkipped(l *launch) {
 		if exec == nil || len(exec.Command) == 0 || l.standsFor(&c.spec, exec.Command[0]) {
 			continue
 		}
-		c.event(corev1.EventTypeWarning, "CommandSkipped", "%s counts as passed: %s cannot be run, as of the image only the operator's program %s is here",
+		c.event(corev1.EventTypeWarning, "CommandSkipped", "%s counts as passed: %s cannot be run, as only the operator's program %s of the image is available",
 			name, exec.Command[0], l.program.Path)
 	}
 }

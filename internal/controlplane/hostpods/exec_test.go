@@ -91,8 +91,8 @@ func TestSkippedCommandsAreTold(t *testing.T) {
 		got = append(got, e)
 	}
 	want := []string{
-		"Warning CommandSkipped PreStop hook counts as passed: sleep cannot be run, as of the image only the operator's program /kept/manager is here",
-		"Warning CommandSkipped Readiness probe counts as passed: stat cannot be run, as of the image only the operator's program /kept/manager is here",
+		"Warning CommandSkipped PreStop hook counts as passed: sleep cannot be run, as only the operator's program /kept/manager of the image is available",
+		"Warning CommandSkipped Readiness probe counts as passed: stat cannot be run, as only the operator's program /kept/manager of the image is available",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)

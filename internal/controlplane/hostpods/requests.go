@@ -150,7 +150,7 @@ func (m *Pods) says(namespace, pod string) string {
 	if p == nil {
 		return "pods of this cluster are simulated: no container runs in which a command or a port could be reached"
 	}
-	text := fmt.Sprintf("pod %s/%s is no container but a process of this machine, to be reached from any shell here:", namespace, pod)
+	text := fmt.Sprintf("pod %s/%s is not a container but a process on this machine; reach it from any shell here:", namespace, pod)
 	for _, c := range p.containers {
 		now := c.describe()
 		text += fmt.Sprintf(" container %s is process %d (%s)", now.Container, now.PID, now.State)

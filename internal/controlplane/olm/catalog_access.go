@@ -98,5 +98,5 @@ func (a pullAccess) explain(err error) error {
 	if err == nil || len(a.missing) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w (the pull secrets %s are not there)", err, strings.Join(a.missing, ", "))
+	return fmt.Errorf("%w (pull secrets not found: %s)", err, strings.Join(a.missing, ", "))
 }

@@ -257,7 +257,7 @@ func unpackCatalog(img v1.Image, dir, files string) error {
 		return err
 	}
 	if old != "" {
-		return errors.New("it holds a catalog in a database, which nothing reads any more: render it as a file-based one")
+		return errors.New("SQLite catalogs are no longer supported; render it as a file-based catalog")
 	}
 	if err := errors.Join(dropHalves(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return err

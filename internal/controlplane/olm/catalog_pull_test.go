@@ -158,7 +158,7 @@ func TestAccessOfACatalog(t *testing.T) {
 		"without the CA":     {[]string{"pull"}, nil, "certificate signed by unknown authority"},
 		"without the secret": {nil, ca, "UNAUTHORIZED"},
 		"of somebody else":   {[]string{"wrong"}, ca, "UNAUTHORIZED"},
-		"secret missing":     {[]string{"none"}, ca, "(the pull secrets shop/none are not there)"},
+		"secret missing":     {[]string{"none"}, ca, "(pull secrets not found: shop/none)"},
 		"CA missing":         {nil, map[string]string{state.RegistryCAAnnotation: "none"}, `secrets "none" not found`},
 		"CA without one":     {nil, map[string]string{state.RegistryCAAnnotation: "empty"}, "read cert.pem of Secret shop/empty: there is no certificate in PEM"},
 	} {

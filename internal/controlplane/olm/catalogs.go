@@ -162,9 +162,9 @@ func (c *catalogs) Dial(_, address string) (net.Conn, error) {
 // catalogs and fails with any of them: there an empty catalog stands in, and
 // the reason is an event only.
 func (c *catalogs) substitute(name types.NamespacedName, coming bool) {
-	reason := errors.New("no ConfigMap with its content is there: label " + state.CatalogLabel + ": " + name.Name)
+	reason := errors.New("no ConfigMap labelled " + state.CatalogLabel + "=" + name.Name)
 	if coming {
-		reason = fmt.Errorf("its content is not there after %s", pullTimeout)
+		reason = fmt.Errorf("timed out after %s waiting for its content", pullTimeout)
 	}
 	c.standFor(name, reason, false)
 }

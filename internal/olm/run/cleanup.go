@@ -98,7 +98,7 @@ func (cl *cleaner) tellShared(ctx context.Context) error {
 	for _, p := range plans {
 		others := texts(p, "spec", "clusterServiceVersionNames")
 		if others = slices.DeleteFunc(others, func(name string) bool { return slices.Contains(mine, name) }); len(others) > 0 {
-			cl.Say("%s stays: %s needs it", kube.RefOf(p), strings.Join(others, ", "))
+			cl.Say("%s was kept: %s needs it", kube.RefOf(p), strings.Join(others, ", "))
 		}
 	}
 	return err
@@ -308,7 +308,7 @@ func (cl *cleaner) findUnshared(ctx context.Context) error {
 	}
 	for _, name := range cl.crds {
 		if other := shared[name]; other != "" {
-			cl.Say("CustomResourceDefinition %s stays: %s provides it too", name, other)
+			cl.Say("CustomResourceDefinition %s was kept: %s provides it too", name, other)
 			continue
 		}
 		live, err := cl.reader.Read(ctx, crdObject(name))
@@ -353,7 +353,7 @@ func (cl *cleaner) deleteGroup(ctx context.Context, opts kube.DeleteOptions) err
 			continue
 		}
 		if len(users) > 0 {
-			cl.Say("%s stays: %s needs it", kube.RefOf(g), strings.Join(users, ", "))
+			cl.Say("%s was kept: %s needs it", kube.RefOf(g), strings.Join(users, ", "))
 			continue
 		}
 		if _, err := cl.client.Delete(ctx, []*unstructured.Unstructured{g}, opts); err != nil {
@@ -404,7 +404,7 @@ func (cl *cleaner) leftOf(ctx context.Context, k schema.GroupVersionKind) ([]*un
 			return left, err
 		}
 	}
-	cl.Say("%s objects that OLM has left stay: you have no right to list them", k.Kind)
+	cl.Say("%s objects left by OLM were kept: you do not have permission to list them", k.Kind)
 	return nil, nil
 }
 

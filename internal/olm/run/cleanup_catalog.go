@@ -38,11 +38,11 @@ func (cl *cleaner) catalog(ctx context.Context) (sources, rest objects, err erro
 	}
 	switch {
 	case user != nil:
-		cl.Say("%s stays: %s takes its operator from it", kube.RefOf(s.source), kube.RefOf(user))
+		cl.Say("%s was kept: %s takes its operator from it", kube.RefOf(s.source), kube.RefOf(user))
 	case isOurs(s.source) || ofOperatorSDK(s.source):
 		sources = objects{s.source}
 	case s.source != nil:
-		cl.Say("%s stays: mysdk did not make it", kube.RefOf(s.source))
+		cl.Say("%s was kept: it was not created by mysdk", kube.RefOf(s.source))
 	}
 	if user == nil {
 		rest = slices.Concat(s.contents.where(isOurs), s.servers)
@@ -90,7 +90,7 @@ func (cl *cleaner) unusedSecrets(ctx context.Context, deleted objects) (objects,
 		}
 		i := slices.IndexFunc(catalogs, func(u *unstructured.Unstructured) bool { return deleted.find(u.GetName()) == nil && names(u) })
 		if i >= 0 {
-			cl.Say("%s stays: %s needs it", kube.RefOf(secret), kube.RefOf(catalogs[i]))
+			cl.Say("%s was kept: %s needs it", kube.RefOf(secret), kube.RefOf(catalogs[i]))
 		}
 		return i < 0
 	}), nil

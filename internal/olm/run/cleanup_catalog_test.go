@@ -24,9 +24,9 @@ func TestCleanupCatalog(t *testing.T) {
 	}{
 		"alone": {world + subYAML, []string{"CatalogSource shop-catalog"}, []string{"ConfigMap shop-catalog-0", "Service shop-catalog-server", "Secret pull"}, ""},
 		"a dependency": {world + subYAML + other, nil, nil,
-			"CatalogSource ns/shop-catalog stays: Subscription ns/db takes its operator from it; Secret ns/pull stays: CatalogSource ns/shop-catalog needs it"},
+			"CatalogSource ns/shop-catalog was kept: Subscription ns/db takes its operator from it; Secret ns/pull was kept: CatalogSource ns/shop-catalog needs it"},
 		"another catalog's secret": {world + strings.Replace(source, "shop-catalog", "db-catalog", 1), []string{"CatalogSource shop-catalog"}, []string{"ConfigMap shop-catalog-0", "Service shop-catalog-server"},
-			"Secret ns/pull stays: CatalogSource ns/db-catalog needs it"},
+			"Secret ns/pull was kept: CatalogSource ns/db-catalog needs it"},
 		"the last that shares a secret": {world[:strings.Index(world, "---\napiVersion: v1\nkind: Secret")] + strings.Replace(secretYAML("pull", "kubernetes.io/dockerconfigjson", ""), "namespace: ns}", "namespace: ns, labels: {mysdk.dev/run: cart}}", 1),
 			[]string{"CatalogSource shop-catalog"}, []string{"ConfigMap shop-catalog-0", "Service shop-catalog-server", "Secret pull"}, ""},
 		"one of another namespace": {world + strings.Replace(other, "sourceNamespace: ns", "sourceNamespace: far", 1), []string{"CatalogSource shop-catalog"},

@@ -145,7 +145,7 @@ func TestSharedPlans(t *testing.T) {
 	if d := cmp.Diff([]string{"packed.v1", "shop.v1"}, cl.csvNames()); d != "" {
 		t.Errorf("the package's CSVs (-want +got):\n%s", d)
 	}
-	if want := []string{"InstallPlan ns/both stays: cart.v3 needs it"}; !slices.Equal(said, want) {
+	if want := []string{"InstallPlan ns/both was kept: cart.v3 needs it"}; !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 	left, err := cl.leftOf(t.Context(), gvk(olmV1alpha1, "InstallPlan"))

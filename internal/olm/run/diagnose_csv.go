@@ -62,7 +62,7 @@ func (c *chain) explainCSV(u *unstructured.Unstructured, reason, message string)
 	case "InstallComponentFailed", "InstallComponentFailedNoRetry", "APIServiceInstallFailed":
 		return find(soon, "correct what the message names in the CSV's install strategy, then run the command again", "OLM cannot make the operator's objects: %s", message)
 	case "":
-		return find(waitOnly, "", "OLM has not looked at it yet")
+		return find(waitOnly, "", "OLM has not processed it yet")
 	}
 	return find(waitOnly, "", "%s", message)
 }
@@ -162,7 +162,7 @@ func (c *chain) requirements(u *unstructured.Unstructured, message string) *Find
 	if len(missing) == 0 {
 		return c.finding(u, waitOnly, "requirements are not met: "+message, "")
 	}
-	return c.finding(u, patient, "it needs what is not there: "+strings.Join(missing, "; "),
+	return c.finding(u, patient, "requirements are missing: "+strings.Join(missing, "; "),
 		"put what is missing into the bundle, or install what provides it")
 }
 

@@ -89,7 +89,7 @@ func (c *chain) checkPod(ctx context.Context, r Reader, pod *unstructured.Unstru
 		return nil
 	}
 	if s, ok := conditionOf(pod, "PodScheduled"); ok && s.status == "False" {
-		f := c.finding(pod, patient, "no node takes it: "+oneLine(s.message), "add a node, or lower what the pod asks for")
+		f := c.finding(pod, patient, "it cannot be scheduled: "+oneLine(s.message), "add a node, or lower what the pod asks for")
 		f.Condition = s.text()
 		return f
 	}

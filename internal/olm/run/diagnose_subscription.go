@@ -61,7 +61,7 @@ func (c *chain) explainResolution(message string) string {
 	m := oneLine(message)
 	switch {
 	case strings.Contains(m, "not referenced by a subscription"):
-		return "a CSV of the package is there already, without a Subscription"
+		return "a CSV of the package already exists, without a Subscription"
 	case strings.Contains(m, "no operators found from catalog"):
 		return fmt.Sprintf("nothing of CatalogSource %s/%s reaches namespace %s", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"), c.namespace)
 	case strings.Contains(m, "no operators found in channel"):

@@ -154,7 +154,7 @@ status: {phase: Pending, containerStatuses: [{name: registry-server, image: "r.e
 			hint: "mysdk cleanup nosuch -n ns"},
 		"CSV without subscription": {
 			world: subWith + `{conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "clusterserviceversion shop.v1 exists and is not referenced by a subscription"}]}` + sourceYAML,
-			want:  "Subscription ns/shop: OLM finds no way to install it: a CSV of the package is there already, without a Subscription", hint: "mysdk cleanup shop -n ns"},
+			want:  "Subscription ns/shop: OLM finds no way to install it: a CSV of the package already exists, without a Subscription", hint: "mysdk cleanup shop -n ns"},
 		"bundle's image out of reach": {
 			world: subWith + `{conditions: [{type: BundleUnpacking, status: "True", reason: UnpackingInProgress}]}` + sourceYAML + `
 ---
@@ -224,7 +224,7 @@ status: {phase: RequiresApproval}`,
 			want:  "ClusterServiceVersion ns/shop.v1: namespace ns has no OperatorGroup, which says what its operators watch", hint: "mysdk run bundle"},
 		"requirements": {
 			world: csvYAML + `{phase: Pending, reason: RequirementsNotMet, message: one or more requirements couldn't be found, requirementStatus: [{kind: CustomResourceDefinition, name: carts.shop.example.com, status: NotPresent, message: CRD is not present}, {kind: ServiceAccount, name: shop, status: PresentNotSatisfied, message: Policy rule not satisfied for service account, dependents: [{status: NotSatisfied, message: "namespaced rule:{}"}, {status: Satisfied}]}]}`,
-			want:  "ClusterServiceVersion ns/shop.v1: it needs what is not there: CustomResourceDefinition carts.shop.example.com: CRD is not present; ServiceAccount shop: Policy rule not satisfied for service account (namespaced rule:{})"},
+			want:  "ClusterServiceVersion ns/shop.v1: requirements are missing: CustomResourceDefinition carts.shop.example.com: CRD is not present; ServiceAccount shop: Policy rule not satisfied for service account (namespaced rule:{})"},
 		"requirements that the plan has yet to make": {
 			world: subWith + `{currentCSV: shop.v1, installPlanRef: {name: install-1}}` + sourceYAML + csvYAML + `{phase: Pending, reason: RequirementsNotMet, requirementStatus: [{kind: CustomResourceDefinition, name: carts.shop.example.com, status: PresentNotSatisfied, message: "CRD installed alongside other CSV(s): shop.v0"}]}
 ---
@@ -242,7 +242,7 @@ status: {phase: Installing, plan: [{resource: {kind: ClusterServiceVersion, name
 			want:  "Pod ns/shop-manager-abc-1: the image shop:v1 of container manager cannot be pulled", hint: "mysdk image build --image shop:v1"},
 		"no node": {
 			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: 1 Insufficient cpu."}]}`,
-			want:  "Pod ns/shop-manager-abc-1: no node takes it: 0/1 nodes are available: 1 Insufficient cpu."},
+			want:  "Pod ns/shop-manager-abc-1: it cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu."},
 		"operator crashes": {
 			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 1, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 2}}}]}`,
 			log:   "starting\npanic: no cart\n",

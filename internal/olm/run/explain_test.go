@@ -37,7 +37,7 @@ func TestExplainCSV(t *testing.T) {
 		"webhook":           {status: "reason: InvalidWebhookDescription, message: no such deployment", more: groupYAML, want: "no such deployment", hint: "correct the CSV"},
 		"install component": {status: "reason: InstallComponentFailed, message: 'bad label'", more: groupYAML, want: "OLM cannot make the operator's objects: bad label", hint: "install strategy"},
 		"APIService":        {status: "reason: APIServiceInstallFailed, message: 'no CA'", more: groupYAML, want: "OLM cannot make the operator's objects: no CA", hint: "install strategy"},
-		"no reason":         {status: "message: x", more: groupYAML, want: "OLM has not looked at it yet", waits: true},
+		"no reason":         {status: "message: x", more: groupYAML, want: "OLM has not processed it yet", waits: true},
 		"progress":          {status: "reason: AllRequirementsMet, message: 'all requirements found,\n  attempting install'", more: groupYAML, want: "all requirements found, attempting install", waits: true},
 		"conflict with nobody known": {status: "reason: OwnerConflict", more: groupYAML,
 			want: "another operator that watches some of the same namespaces provides carts.shop.example.com", hint: "remove the other operator"},
@@ -74,7 +74,7 @@ func TestExplainResolution(t *testing.T) {
 		"no operators found from catalog operatorhub in namespace olm referenced by subscription shop":                   {"nothing of CatalogSource ns/shop-catalog reaches namespace ns", "annotate operatorgroup -n ns mysdk-operators olm.operatorframework.io/exclude-global-namespace-resolution-"},
 		"bundle shop.v1 requires an operator with package: db":                                                           {"something that the operator depends on is in no catalog", "describe subscription -n ns shop"},
 		"failed to populate resolver cache":                                                                              {"failed to populate resolver cache", "describe subscription"},
-		"@existing/ns//shop.v0 is not referenced by a subscription":                                                      {"a CSV of the package is there already, without a Subscription", "mysdk cleanup shop -n ns"},
+		"@existing/ns//shop.v0 is not referenced by a subscription":                                                      {"a CSV of the package already exists, without a Subscription", "mysdk cleanup shop -n ns"},
 	} {
 		c, err := look(t.Context(), worldOf(t, subWith+`{conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "`+message+`"}]}`+
 			strings.Replace(groupYAML, "labels: {", "annotations: {"+isolateAnnotation+": 'true'}, labels: {", 1)), "ns", "shop", "shop.v1")

@@ -110,10 +110,10 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 		if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
 			t.Fatal(err)
 		}
-		if l.crd() == nil || !l.says(l.crdName()+" stays: ClusterServiceVersion "+l.name+"/other.v1.0.0 provides it too") {
+		if l.crd() == nil || !l.says(l.crdName()+" was kept: ClusterServiceVersion "+l.name+"/other.v1.0.0 provides it too") {
 			t.Errorf("the CRD: %v, said %q", l.crd() != nil, l.said)
 		}
-		if l.read(olmV1, "OperatorGroup", groupName) == nil || !l.says("OperatorGroup "+l.name+"/mysdk-operators stays: other.v1.0.0 needs it") {
+		if l.read(olmV1, "OperatorGroup", groupName) == nil || !l.says("OperatorGroup "+l.name+"/mysdk-operators was kept: other.v1.0.0 needs it") {
 			t.Errorf("the OperatorGroup went, said %q", l.said)
 		}
 		if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{kube.Named(olmV1alpha1, "ClusterServiceVersion", l.name, "other.v1.0.0")}, kube.DeleteOptions{}); err != nil {

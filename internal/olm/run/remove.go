@@ -41,7 +41,7 @@ func (in *installer) remove(ctx context.Context) error {
 // other; so that stays, and says what is installed.
 func (in *installer) retreat(ctx context.Context) error {
 	stalled, old := in.before.stalled, text(in.before.subscription, "status", "installedCSV")
-	in.Say("Removing %s first: the upgrade to it has not worked, and %s is upgraded again", kube.RefOf(stalled), old)
+	in.Say("Removing %s first: the upgrade to it failed, and %s is upgraded again", kube.RefOf(stalled), old)
 	// Changes nothing: whoever may not write the status is told before it is too late.
 	if err := in.client.MergeStatus(ctx, in.before.subscription, map[string]any{}); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (in *installer) whyRemove() string {
 	case in.before.subscription == nil:
 		return "it has been left behind without a Subscription"
 	case in.before.stalled != nil:
-		return "the upgrade to " + in.before.stalled.GetName() + " has not worked"
+		return "the upgrade to " + in.before.stalled.GetName() + " failed"
 	case in.group.moved && !changed:
 		return "the OperatorGroup of its namespace changes"
 	case changed && slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.name):

@@ -23,7 +23,7 @@ func (in *installer) failed(ctx context.Context, cause error, undo func(context.
 	if !in.Rollback {
 		hint := clierr.HintOf(cause)
 		if in.before.subscription == nil && hint != "" {
-			hint += fmt.Sprintf("\nwhat was made stays for you to look at; 'mysdk cleanup %s -n %s' removes it", in.bundle.Package, in.Namespace)
+			hint += fmt.Sprintf("\nwhat was created is kept for you to inspect; 'mysdk cleanup %s -n %s' removes it", in.bundle.Package, in.Namespace)
 			return &clierr.Error{Err: cause, Hint: hint}
 		}
 		return cause
@@ -37,7 +37,7 @@ func (in *installer) failed(ctx context.Context, cause error, undo func(context.
 		err = errors.Join(err, in.restore(ctx))
 	}
 	if err != nil {
-		return clierr.WithHint(fmt.Errorf("%w; and the rollback failed too: %w", cause, err), "look at what there is with 'mysdk olm explain'")
+		return clierr.WithHint(fmt.Errorf("%w; and the rollback failed too: %w", cause, err), "see what is installed with 'mysdk olm explain'")
 	}
 	in.Say("Rolled back")
 	return cause
@@ -192,7 +192,7 @@ func (in *installer) removeNew(ctx context.Context, opts kube.DeleteOptions) err
 			return err
 		}
 		if len(counts) > 0 {
-			in.Say("CustomResourceDefinition %s stays: there are %s", name, counts[0])
+			in.Say("CustomResourceDefinition %s was kept: there are %s", name, counts[0])
 			continue
 		}
 		if _, err := in.client.Delete(ctx, []*unstructured.Unstructured{crd}, opts); err != nil {

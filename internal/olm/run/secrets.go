@@ -74,7 +74,7 @@ func CASecret(ctx context.Context, r Reader, namespace, name string) ([]byte, er
 		return nil, err
 	}
 	if u == nil {
-		return nil, clierr.Usagef(hint, "it is not there")
+		return nil, clierr.Usagef(hint, "not found")
 	}
 	data, err := secretKey(u, state.RegistryCAKey)
 	if err != nil {

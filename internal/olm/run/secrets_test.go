@@ -38,7 +38,7 @@ func TestCASecret(t *testing.T) {
 	if got, err := CASecret(t.Context(), w, "ns", "ca"); err != nil || string(got) != "hello" {
 		t.Errorf("%q, %v", got, err)
 	}
-	for name, want := range map[string]string{"tls": "it has no key cert.pem", "none": "it is not there"} {
+	for name, want := range map[string]string{"tls": "it has no key cert.pem", "none": "not found"} {
 		_, err := CASecret(t.Context(), w, "ns", name)
 		if err == nil || err.Error() != want || clierr.CodeOf(err) != clierr.CodeUsage || !strings.Contains(clierr.HintOf(err), "create secret generic -n ns "+name+" --from-file=cert.pem=FILE") {
 			t.Errorf("%s: %v, hint %q", name, err, clierr.HintOf(err))

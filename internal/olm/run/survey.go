@@ -179,7 +179,7 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 	}
 	if !isOurs(sub) && !o.Upgrade {
 		return "", clierr.Failedf(fmt.Sprintf("upgrade it with '%s', or remove it with 'mysdk cleanup %s -n %s'", o.command("bundle-upgrade", o.Namespace), b.Package, o.Namespace),
-			"package %s is installed already, from CatalogSource %s by %s, which mysdk did not make", b.Package, text(sub, "spec", "source"), kube.RefOf(sub))
+			"package %s is already installed, from CatalogSource %s by %s, which was not created by mysdk", b.Package, text(sub, "spec", "source"), kube.RefOf(sub))
 	}
 	live := s.installed()
 	// A plan that has failed is never tried again, and a CSV that is not healthy
@@ -197,7 +197,7 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 	}
 	if older(b.Version(), text(live, "spec", "version")) {
 		return "", clierr.Failedf(fmt.Sprintf("remove the newer one first: mysdk cleanup %s -n %s", b.Package, o.Namespace),
-			"%s is older than %s, which is installed, and OLM does not go back", b.Name(), live.GetName())
+			"%s is older than %s, which is installed, and OLM does not downgrade", b.Name(), live.GetName())
 	}
 	return Upgraded, nil
 }
@@ -216,7 +216,7 @@ func decideLone(lone *unstructured.Unstructured, b *bundle.Bundle, o Options) (s
 		return Reinstalled, nil // left behind by one that was removed
 	}
 	return "", clierr.Failedf(fmt.Sprintf("delete it if you do not need it: mysdk kubectl delete csv -n %s %s", o.Namespace, b.Name()),
-		"%s is there already, without a Subscription: it was applied by hand", kube.RefOf(lone))
+		"%s already exists, without a Subscription: it was applied by hand", kube.RefOf(lone))
 }
 
 // refuseForeign is an error where an object of a name that the run needs is
@@ -224,10 +224,10 @@ func decideLone(lone *unstructured.Unstructured, b *bundle.Bundle, o Options) (s
 func (s *survey) refuseForeign(pkg string) error {
 	const hint = "rename or delete it, or install into another namespace with --namespace"
 	if u := s.source; u != nil && !isOurs(u) && !ofOperatorSDK(u) {
-		return clierr.Failedf(hint, "%s is there already, and mysdk did not make it", kube.RefOf(u))
+		return clierr.Failedf(hint, "%s already exists and was not created by mysdk", kube.RefOf(u))
 	}
 	if u := s.subscribed.find(pkg); u != nil && s.subscription == nil {
-		return clierr.Failedf(hint, "%s is there already, and is for package %s", kube.RefOf(u), text(u, "spec", "name"))
+		return clierr.Failedf(hint, "%s already exists and is for package %s", kube.RefOf(u), text(u, "spec", "name"))
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ status: {phase: Running, conditions: [{type: Ready, status: "True"}], containerS
 		},
 		"falls back for good": {
 			scenes: []scene{{0, goodWorld}, {500 * time.Millisecond, flapWorld}},
-			took:   5500 * time.Millisecond, err: "ClusterServiceVersion ns/shop.v1: it needs what is not there: ServiceAccount shop: gone", code: clierr.CodeFailed,
+			took:   5500 * time.Millisecond, err: "ClusterServiceVersion ns/shop.v1: requirements are missing: ServiceAccount shop: gone", code: clierr.CodeFailed,
 		},
 		"the old one goes late": {
 			old: "shop.v0", scenes: []scene{{0, goodWorld + oldCSV}, {3 * time.Second, goodWorld}},

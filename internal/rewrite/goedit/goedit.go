@@ -97,7 +97,7 @@ func (f *File) Insert(at token.Pos, text string) { f.ReplaceRange(at, at, text) 
 func (f *File) InsertAbove(anchor, lines string) error {
 	at := bytes.Index(f.Src, []byte(anchor))
 	if at < 0 {
-		return clierr.Failedf("add that line where code is to go, and run the command again", "%s: found no line with %q", f.Name, anchor)
+		return clierr.Failedf("add that line where the code should go, and run the command again", "%s: found no line with %q", f.Name, anchor)
 	}
 	at = bytes.LastIndexByte(f.Src[:at], '\n') + 1
 	f.edits = append(f.edits, span{at, at, lines})

@@ -68,7 +68,7 @@ func editAll(disk afero.Fs, changes map[string]func(string) (string, error), opt
 		switch err := edit(disk, name, changes[name]); {
 		case errors.Is(err, fs.ErrNotExist) && name == optional:
 		case errors.Is(err, fs.ErrNotExist):
-			notes = append(notes, name+" is not there: nothing was added to it.")
+			notes = append(notes, name+" does not exist: nothing was added to it.")
 		case err != nil:
 			return nil, err
 		}

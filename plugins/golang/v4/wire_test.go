@@ -198,7 +198,7 @@ func TestMissingKustomizationIsANote(t *testing.T) {
 	webhook := p.mustCreateWebhook(t, "--group=cache", "--kind=Memcached", "--defaulting").Notes()
 	for _, notes := range [][]string{api, webhook} {
 		all := strings.Join(notes, "\n")
-		if !strings.Contains(all, rbacPath) || !strings.Contains(all, defaultPath) || strings.Count(all, "is not there") != 2 {
+		if !strings.Contains(all, rbacPath) || !strings.Contains(all, defaultPath) || strings.Count(all, "does not exist") != 2 {
 			t.Errorf("the notes are %q", notes)
 		}
 	}

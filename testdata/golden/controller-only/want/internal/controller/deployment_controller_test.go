@@ -39,6 +39,6 @@ func TestDeployment_ReconcilesWhatIsGone(t *testing.T) {
 
 	request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: "gone"}}
 	if _, err := reconciler.Reconcile(t.Context(), request); err != nil {
-		t.Errorf("reconciling an object that is not there: %v", err)
+		t.Errorf("reconciling an object that does not exist: %v", err)
 	}
 }
