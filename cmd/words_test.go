@@ -33,7 +33,7 @@ var giveaways = []struct {
 	{regexp.MustCompile(`(?i)\bneeds you\b`), "manual step"},
 	{regexp.MustCompile(`(?i)\b(colour|behaviour|honour)`), "color, behavior, honor"},
 	{regexp.MustCompile(`(?i)\bcarr(y|ies) \S+ through (its|their) life\b`), "name what it does"},
-	{regexp.MustCompile(`(?i)\b(is|are) to go\b|, which goes?\b`), "should go; will be removed"},
+	{regexp.MustCompile(`(?i)\b(is|are) to (break|fail|go|have|run|stay)\b|, which goes?\b`), "should, must, will; will be removed"},
 	{regexp.MustCompile(`(?i)\bnothing( \S+){1,4} any more\b`), "no longer"},
 	{regexp.MustCompile(`(?i)\bof (old|before)\b`), "old, earlier, previous"},
 	{regexp.MustCompile(`(^|\. )So (it is|they are) for\b`), "the same holds for"},

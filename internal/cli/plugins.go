@@ -122,7 +122,7 @@ func AsksHelp(typed []string) bool {
 }
 
 // pluginArgs are the flags that external plugins get, as they are after
-// parsing: all but those that say how mysdk is to run.
+// parsing: all but those that say how mysdk runs.
 func (f *Factory) pluginArgs() []string {
 	own := []string{"plugins", "dry-run", "overwrite", "quiet", "verbose", "color", "chdir", "help"}
 	args := []string{}

@@ -148,7 +148,7 @@ func conclude(f *cli.Factory, name string, list scorecard.List, failed error, fo
 	return nil
 }
 
-// scorecardConfig is what of the configuration is to run.
+// scorecardConfig is the selected part of the configuration.
 func scorecardConfig(f *cli.Factory, b *bundle.Bundle, o *scorecardOptions) (opts scorecard.Options, err error) {
 	var data []byte
 	name := o.config

@@ -82,7 +82,7 @@ image as an OCI artifact that refers to it.`,
 	fs.StringVar(&o.Base, "base", image.DefaultBase, "image to build on, or scratch")
 	fs.StringArrayVar(&o.Labels, "label", nil, "KEY=VALUE to label the image with; may be repeated")
 	fs.StringVar(&o.GoLDFlags, "go-ldflags", "", "-ldflags for the build of the operator, besides -s -w")
-	fs.StringVar(&o.cluster, "cluster", state.DefaultName, "name of the embedded cluster that is to run the image, if it is running")
+	fs.StringVar(&o.cluster, "cluster", state.DefaultName, "name of the embedded cluster that will run the image, if it is running")
 	fs.BoolVar(&o.push, "push", false, "push the image when it is built")
 	fs.BoolVar(&o.Offline, "offline", false, "work offline: take the base image and Go modules from caches")
 	fs.Var(cli.Choice(&o.sbom, "spdx", "none"), "sbom", "bill of materials: spdx or none")

@@ -229,7 +229,7 @@ func sentence(r run.Result, took string) string {
 	return fmt.Sprintf("%s, install mode %s, after %s", what, r.Mode, took)
 }
 
-// programs are what the embedded cluster is to run an operator with: the
+// programs are what the embedded cluster runs an operator with: the
 // project around here if the bundle is of it.
 func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (hostprogram.Programs, error) {
 	p := hostprogram.Programs{Host: f.Host, Cluster: cluster, Say: f.Say}

@@ -343,7 +343,7 @@ func webhooksAmong(objs []*unstructured.Unstructured) []*unstructured.Unstructur
 }
 
 // clusterForRun starts the embedded cluster so that it goes with mysdk, even
-// if mysdk is killed, unless it is to stay. One that was started to stay does so
+// if mysdk is killed, unless it must stay. One that was started to stay does so
 // when it is emptied, too.
 func clusterForRun(ctx context.Context, f *cli.Factory, o *localOptions, fresh bool) (*localrun.Cluster, error) {
 	was, err := cluster.Status(ctx, f.Host, o.Target.Name)
