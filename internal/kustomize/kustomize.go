@@ -77,6 +77,7 @@ func run(t *tree, root string) (out []byte, err error) {
 		}
 	}()
 	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified // as the kustomize command does: sortOptions, else a Namespace before what is in it
 	if t.unrestricted() {
 		options.LoadRestrictions = types.LoadRestrictionsNone
 	}

@@ -88,6 +88,17 @@ func TestBuild(t *testing.T) {
 			files: map[string]string{"k/kustomization.yaml": "resources: [gone.yaml]\n", "-k/kustomization.yaml": "", "+k/kustomization.yml": "resources: [a.yaml]\n", "k/a.yaml": named("a"), "Makefile": "LoadRestrictionsNone"},
 			path:  "k", want: named("a"),
 		},
+		"in the order in which a fresh cluster takes them": {
+			files: map[string]string{
+				"kustomization.yaml": "resources: [a.yaml, namespace.yaml]\n", "a.yaml": named("a"),
+				"namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n",
+			},
+			path: ".", want: "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n---\n" + named("a"),
+		},
+		"in an order of the user's": {
+			files: map[string]string{"kustomization.yaml": "resources: [b.yaml, a.yaml]\nsortOptions: {order: fifo}\n", "a.yaml": named("a"), "b.yaml": named("b")},
+			path:  ".", want: named("b") + "---\n" + named("a"),
+		},
 		"patch and generator": {
 			files: map[string]string{
 				"kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: p.yaml\nconfigMapGenerator:\n- name: g\n  files: [key=data.txt]\n  options: {disableNameSuffixHash: true}\n",
