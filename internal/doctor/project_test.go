@@ -294,8 +294,14 @@ func TestProject(t *testing.T) {
 				p.recorded("v99.0.0")
 			}, want{"scaffold", doctor.Warning, "v99.0.0", ""},
 		},
-		"a scaffold of which nothing has changed since": {
-			func(p *patient) { p.recorded("devel-0") }, want{"scaffold", doctor.Warning, "would write PROJECT", "mysdk upgrade --plan"},
+		"a scaffold of an unknown version": {
+			func(p *patient) { p.recorded("devel-0") }, want{"scaffold", doctor.Warning, `no baseline of version "devel-0" is known`, "'mysdk upgrade --from'"},
+		},
+		"an upgrade that only is not recorded": {
+			func(p *patient) {
+				p.o.Plugin.CLIVersion = "v1.2.3"
+				p.replace("PROJECT", "plugins:\n", "plugins:\n  scaffold.mysdk.dev/v1:\n    pending: v1.2.3\n")
+			}, want{"scaffold", doctor.Warning, "would write PROJECT", "mysdk upgrade --plan"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

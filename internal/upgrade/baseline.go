@@ -273,11 +273,11 @@ func (p *planner) base(all []Baseline) (Baseline, error) {
 		names = append(names, b.Version)
 	}
 	switch {
-	case p.From == "" && (len(all) == 1 || p.foreign != nil):
+	case version == "" && (len(all) == 1 || p.foreign != nil):
 		return p.now, nil
 	case version == "":
 		return Baseline{}, clierr.Usagef("name it with --from, one of: "+strings.Join(names, ", "),
 			"%s does not record which version of mysdk wrote the scaffold", project.FileName)
 	}
-	return Baseline{}, clierr.Usagef("name another one with --from, one of: "+strings.Join(names, ", "), "no baseline of version %q is known", version)
+	return Baseline{}, clierr.Usagef("name another one with 'mysdk upgrade --from': "+strings.Join(names, ", ")+"; --baselines adds more", "no baseline of version %q is known", version)
 }

@@ -235,6 +235,10 @@ func TestUpgrade_Refusals(t *testing.T) {
 		"another layout": {func(s *shop) { s.edit(project.FileName, "kubebuilder.io/v4", "kubebuilder.io/v3") }, "the project has the layout go.kubebuilder.io/v3"},
 		"a newer one":    {func(s *shop) { s.edit(project.FileName, midVersion, "v0.2.0") }, "the project's scaffold is of mysdk v0.2.0, and this is v0.1.0"},
 		"broken go.mod":  {func(s *shop) { s.edit("go.mod", "module ", "modul ") }, "go.mod: "},
+		"an unknown one, and today's alone is known": {func(s *shop) {
+			s.edit(project.FileName, midVersion, "devel-0")
+			s.opts.Further = nil
+		}, `no baseline of version "devel-0" is known`},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
