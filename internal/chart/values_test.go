@@ -101,11 +101,11 @@ func TestRender_Values(t *testing.T) {
 			{deployment, "spec/template/spec/terminationGracePeriodSeconds", "0"},
 		}},
 		"arguments and environment": {
-			values: `{manager: {args: ["--a={{ .Release.Name }}", "--b=\"c\""], healthProbe: {port: 8082}, env: [{name: A, value: b}, {name: C, value: d}], envOverrides: {C: e, F: 1000000}}}`,
+			values: `{manager: {args: ["--a={{ .Release.Name }}", "--b=\"c\""], healthProbe: {port: 8082}, env: [{name: A, value: "b\nc\n"}, {name: C, value: d}], envOverrides: {C: e, F: 1000000, G: "h\n\n"}}}`,
 			edits: []edit{
 				{deployment, container + "args", `["--metrics-bind-address=:8443", "--a=webhook-cert-manager", '--b="c"', "--health-probe-bind-address=:8082",
 					"--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs", "--webhook-port=9443"]`},
-				{deployment, container + "env", `[{name: A, value: b}, {name: C, value: e}, {name: F, value: "1000000"}]`},
+				{deployment, container + "env", `[{name: A, value: "b\nc\n"}, {name: C, value: e}, {name: F, value: "1000000"}, {name: G, value: "h\n\n"}]`},
 				{deployment, container + "ports/0/containerPort", "8082"}, {deployment, container + "livenessProbe/httpGet/port", "8082"}, {deployment, container + "readinessProbe/httpGet/port", "8082"},
 			},
 		},

@@ -48,14 +48,14 @@
 {{- end }}
 {{- end }}
 
-{{/* Environment of the manager: env, with envOverrides in place of variables of the same name. */}}
+{{/* Environment of the manager: env, with envOverrides in place of variables of the same name. toYaml takes the end of the last line away. */}}
 {{- define "[[ .Name ]].managerEnv" -}}
 {{- $overrides := .Values.manager.envOverrides | default dict }}
 {{- $env := list }}
 {{- $names := keys $overrides }}
 {{- range .Values.manager.env }}
 {{- if not (hasKey $overrides .name) }}
-{{- $env = append $env (tpl (toYaml .) $ | fromYaml) }}
+{{- $env = append $env (tpl (printf "%s\n" (toYaml .)) $ | fromYaml) }}
 {{- $names = append $names .name }}
 {{- end }}
 {{- end }}
@@ -72,5 +72,5 @@
 {{- $env = append $env (dict "name" "ENABLE_WEBHOOKS" "value" "false") }}
 {{- end }}
 [[- end ]]
-{{- toYaml $env }}
+{{- printf "%s\n" (toYaml $env) }}
 {{- end }}
