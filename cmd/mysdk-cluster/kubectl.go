@@ -248,7 +248,8 @@ func (t *target) choose() error {
 	return os.Setenv("KUBECONFIG", kubeconfig)
 }
 
-// check refuses a command that needs a server while the cluster is not running.
+// check refuses a command that needs a server while the cluster is not running, or
+// while its kubeconfig has the address of another one.
 func (t *target) check(c *cobra.Command) error {
 	if t.named() || offline(c) {
 		return nil
@@ -258,10 +259,18 @@ func (t *target) check(c *cobra.Command) error {
 		return clierr.Usagef("'mysdk cluster list' lists the clusters of this machine", "--cluster: %w", err)
 	}
 	s, err := l.Read()
-	if err != nil || s.Alive() || s.Server != "" && onlyHere(c) {
+	if err != nil || s.Server != "" && onlyHere(c) {
 		return err
 	}
-	return clierr.Unavailablef("start it with '"+state.Command("start", name)+"', or name another cluster with --kubeconfig or --context", "cluster %s is not running", name)
+	if !s.Alive() {
+		return clierr.Unavailablef("start it with '"+state.Command("start", name)+"', or name another cluster with --kubeconfig or --context", "cluster %s is not running", name)
+	}
+	config, err := t.flags.ToRESTConfig()
+	if err != nil || s.Server == "" || config.Host == s.Server {
+		return nil //nolint:nilerr // kubectl says what is wrong with the file
+	}
+	return clierr.Unavailablef(fmt.Sprintf("run '%s', then '%s', which repairs the file", state.Command("stop", name), state.Command("start", name)),
+		"connect to cluster %s: kubeconfig %s: context %s, server %s is another cluster", name, l.Kubeconfig(), state.ContextName(name), config.Host)
 }
 
 // onlyHere reports whether a command works on this machine, with the kubeconfig of a
