@@ -300,7 +300,10 @@ func TestBuildLeavesOut(t *testing.T) {
 			"Dockerfile:8: COPY --from=builder /workspace/templates /templates: the image has only the operator;", "Dockerfile:9: USER 1001: the image runs as 65532:65532; for another user, set runAsUser in config/manager/manager.yaml",
 		}},
 		"from nothing": {"FROM golang AS builder\nFROM scratch\nCOPY --from=builder /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/\nCOPY --from=builder /etc/passwd /etc/passwd\nCOPY --from=builder /src/out/* /bin/op\nENTRYPOINT [\"/bin/op\"]\nUSER nonroot:nonroot\n", nil},
-		"its program":  {"FROM distroless\nCOPY bin/manager /\n", nil},
+		"compiled otherwise": {"FROM golang AS builder\nRUN go build -ldflags=\"-s -w\" -o a . && go test -tags=e2e ./...\nRUN go build -tags fips -ldflags=\"-s -X main.version=${V}\" -o manager ./cmd\nFROM distroless\n", []string{
+			"Dockerfile:3: go build -tags fips: the operator is compiled without this; set it in the environment variable GOFLAGS", "Dockerfile:3: go build -ldflags -s -X main.version=${V}: the operator is compiled without this; set it with --go-ldflags",
+		}},
+		"its program": {"FROM distroless\nCOPY bin/manager /\n", nil},
 		"what is set": {"FROM golang AS builder\nENV CGO_ENABLED=0\nFROM distroless\nENV MODE=fast\nENTRYPOINT [\"/manager\", \"--x\"]\nCMD --y\n", []string{
 			"Dockerfile:4: ENV MODE=fast: this is not in the image; set it in config/manager/manager.yaml", "Dockerfile:5: ENTRYPOINT [\"/manager\", \"--x\"]:", "Dockerfile:6: CMD --y:",
 		}},
@@ -321,6 +324,11 @@ func TestBuildLeavesOut(t *testing.T) {
 		build(t, w, BuildOptions{Base: Scratch, Labels: []string{"a=c"}, Warn: func(s string) { got = append(got, s) }})
 		if len(got) != len(tc.want) || !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+		w.Env["GOFLAGS"], got = "-tags=fips", nil
+		build(t, w, BuildOptions{Base: Scratch, GoLDFlags: "-X main.version=v1", Labels: []string{"a=c"}, Warn: func(s string) { got = append(got, s) }})
+		if slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "go build -") }) {
+			t.Errorf("%s: %q, although both are given", name, got)
 		}
 	}
 }

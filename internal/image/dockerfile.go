@@ -98,6 +98,9 @@ func (b *builder) warnLeftOut() {
 	if err != nil {
 		return // there need not be one
 	}
+	for _, in := range dockerfile.Parse(data) {
+		b.warnFlags(in)
+	}
 	for _, in := range leftOut(data) {
 		why := "this is not in the image; set it in config/manager/manager.yaml"
 		switch in.Name {
@@ -120,6 +123,34 @@ func (b *builder) warnLeftOut() {
 			}
 		}
 		b.warn("Dockerfile:%d: %s %s: %s", in.Line, in.Name, in.Args, why)
+	}
+}
+
+// warnFlags warns of what only the Dockerfile's go build is told. -s and -w are ours, too.
+func (b *builder) warnFlags(in dockerfile.Instruction) {
+	_, args, _ := strings.Cut(in.Args, "go build ")
+	words, err := dockerfile.Values(args)
+	if in.Name != "RUN" || err != nil {
+		return
+	}
+	for i, w := range words {
+		if strings.Trim(w, "&|;") == "" {
+			return // the end of the command
+		}
+		flag, value, assigned := strings.Cut(w, "=")
+		if !assigned && i+1 < len(words) {
+			value = words[i+1]
+		}
+		var instead string
+		switch {
+		case flag == "-ldflags" && b.GoLDFlags == "" && strings.Trim(value, "-sw ") != "":
+			instead = "with --go-ldflags"
+		case flag == "-tags" && !strings.Contains(b.host.Getenv("GOFLAGS"), "-tags"):
+			instead = "in the environment variable GOFLAGS"
+		default:
+			continue
+		}
+		b.warn("Dockerfile:%d: go build %s %s: the operator is compiled without this; set it %s", in.Line, flag, value, instead)
 	}
 }
 

@@ -53,7 +53,8 @@ func newBuild(f *cli.Factory) *cobra.Command {
 The image has the operator as /manager, on a base with certificates and a passwd
 file, and runs it as the user 65532, as the scaffolded Dockerfile does. The image
 has nothing else of the Dockerfile's last stage: no other files, variables,
-arguments, labels or user, nor what RUN does. Warnings name what is left out.
+arguments, labels or user, nor what RUN does. Warnings name what is left out, and the
+-ldflags and -tags of the Dockerfile's go build, which are not used either.
 
 The digest is printed on stdout. The same commit, built by the same Go on the same
 base, gives the same digest on any machine: every time in the image is
