@@ -1,8 +1,10 @@
 package kustomize
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,9 +119,15 @@ func TestBuild(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			var said bytes.Buffer
+			log.SetOutput(&said)
+			defer log.SetOutput(os.Stderr)
 			got, err := Build(t.Context(), source(t, tc.files), tc.path)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if said.Len() > 0 {
+				t.Errorf("kustomize says: %s", &said)
 			}
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
