@@ -424,6 +424,8 @@ func (c *chain) planFailed(p *unstructured.Unstructured, prefix, message string)
 		f.Hint = "correct the markers of the Go type, then run 'mysdk generate' and 'mysdk bundle generate'; 'mysdk bundle validate' finds the same"
 	case m != nil:
 		f.after, f.Problem = patient, fmt.Sprintf("the API server refuses %s %s: %s", m[1], m[2], m[3])
+	case strings.Contains(message, "conversion webhook"): // that OLM has yet to write its own Service into
+		f.Hint = fmt.Sprintf("OLM reads the objects that exist through the conversion webhook: check that the operator's pods are ready with 'mysdk kubectl get pods -n %s'", c.namespace)
 	case strings.Contains(message, "existing CRs") || strings.Contains(message, "storage version") || strings.Contains(message, "validation"):
 		f.after, f.Hint = patient, "the new CRD does not take objects that exist: change them, or keep the schema compatible"
 	case strings.Contains(message, "forbidden"):

@@ -202,6 +202,15 @@ metadata: {name: install-1, namespace: ns}
 status: {phase: Installing, message: "retrying execution due to error: the server is currently unable to handle the request"}`,
 			want: "InstallPlan ns/install-1: the server is currently unable to handle the request", after: "waits",
 		},
+		"conversion webhook not there yet": {
+			world: subWith + `{installPlanRef: {name: install-1}}` + sourceYAML + `
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: InstallPlan
+metadata: {name: install-1, namespace: ns}
+status: {phase: Installing, message: "retrying execution due to error: error validating existing CRs against new CRD's schema for \"carts.shop.example.com\": conversion webhook for shop.example.com/v1alpha1, Kind=Cart failed: services \"webhook-service\" not found"}`,
+			want: `InstallPlan ns/install-1: error validating existing CRs against new CRD's schema for "carts.shop.example.com": conversion webhook for shop.example.com/v1alpha1, Kind=Cart failed: services "webhook-service" not found`, hint: "the conversion webhook", after: "waits",
+		},
 		"plan waits for approval": {
 			world: subWith + `{installPlanRef: {name: install-1}}` + sourceYAML + `
 ---
