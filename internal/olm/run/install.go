@@ -180,7 +180,7 @@ func (in *installer) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if in.action == Unchanged && in.group.moved {
+	if in.group.moved && (in.action == Unchanged || in.action == Upgraded && !in.before.runsIn(in.group.mode, in.Namespace)) {
 		in.action = Reinstalled
 	}
 	if err := in.checkSecrets(ctx); err != nil || in.action != Installed {

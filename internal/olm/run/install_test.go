@@ -180,6 +180,14 @@ func TestPlanOfAnotherMode(t *testing.T) {
 	if in := again(); in.action != Reinstalled || in.whyRemove() != "the OperatorGroup of its namespace changes" {
 		t.Errorf("%s: %s", in.action, in.whyRemove())
 	}
+	// An upgrade leaves the CSV of before in the group until the new one works.
+	for modes, want := range map[string]string{"{type: OwnNamespace, supported: true}": Reinstalled, "{type: AllNamespaces, supported: true}": Upgraded} {
+		old := strings.Replace(liveCSV("1", "Succeeded"), "spec: {", "spec: {installModes: ["+modes+"], ", 1)
+		in := plan(nsYAML + "---\n" + strings.NewReplacer("shop.v0.0.2", "shop.v0.0.1", first.content, "other").Replace(asYAML(t, first.apply...)) + old)
+		if in.action != want || want == Reinstalled && in.whyRemove() != "the OperatorGroup of its namespace changes" {
+			t.Errorf("an upgrade of one with %s: %s: %s", modes, in.action, in.whyRemove())
+		}
+	}
 }
 
 // withoutGroup leaves the OperatorGroup out, which is not applied again.

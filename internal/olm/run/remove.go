@@ -66,10 +66,10 @@ func (in *installer) whyRemove() string {
 		return "it has been left behind without a Subscription"
 	case in.before.stalled != nil:
 		return "the upgrade to " + in.before.stalled.GetName() + " failed"
-	case in.group.moved && !changed:
-		return "the OperatorGroup of its namespace changes"
 	case changed && slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.name):
 		return "the bundle has changed under the same version"
+	case in.group.moved:
+		return "the OperatorGroup of its namespace changes"
 	}
 	return "it is not healthy, and OLM upgrades only what is"
 }

@@ -41,6 +41,13 @@ func (s *survey) installed() *unstructured.Unstructured {
 	return s.csvs.find(text(s.subscription, "status", "installedCSV"))
 }
 
+// runsIn reports whether what is installed supports a mode. If not, it fails as soon
+// as the OperatorGroup has the mode, and OLM upgrades none that has failed.
+func (s *survey) runsIn(m Mode, own string) bool {
+	live, err := readCSV(s.installed())
+	return err == nil && supports(live.modes, m, own) == ""
+}
+
 // crdObject names a CRD.
 func crdObject(name string) *unstructured.Unstructured {
 	return kube.Named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
@@ -186,7 +193,7 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 	// is not upgraded: both need a new beginning.
 	healthy := live != nil && text(live, "status", "phase") == "Succeeded" && text(s.plan, "status", "phase") != "Failed"
 	if s.stalled != nil || s.abandoned(live) { // what it was to replace can be upgraded again, but is not as it was
-		healthy = live.GetName() != b.Name()
+		healthy = live.GetName() != b.Name() && text(live, "status", "phase") != "Failed"
 	}
 	same := live != nil && live.GetName() == b.Name()
 	switch {

@@ -74,6 +74,9 @@ func TestDecide(t *testing.T) {
 		test.world, test.content, test.want = world, "same", tc[1]
 		tests[name+", upgrade stalled"] = test
 	}
+	stuck := tests["older one, upgrade stalled"] // by an OperatorGroup that only the new one supports
+	stuck.world, stuck.want = strings.Replace(stuck.world, "{phase: Replacing}", "{phase: Failed}", 1), Reinstalled
+	tests["older one, failed, upgrade stalled"] = stuck
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, err := takeSurvey(t.Context(), worldOf(t, tc.world), "ns", "shop", []string{"carts.shop.example.com"})
