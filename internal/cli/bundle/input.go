@@ -23,6 +23,7 @@ import (
 	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
@@ -65,7 +66,7 @@ func (j *bundleJob) withCRDs(objects []*unstructured.Unstructured) ([]*unstructu
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range crds {
+	for _, u := range kube.Without(crds, objects) {
 		if !bundle.IsCRD(u) {
 			j.f.Warn("%s: %s %s is no CRD and is left out; --deploy-dir is for the others", j.crdsDir, u.GetKind(), u.GetName())
 		}
