@@ -307,6 +307,9 @@ func unusable(img string, c *image.Contents, err error) string {
 // problem says why none of the images has a program, and what to do about it.
 func (p Programs) problem(images []string, found map[string]state.Program) string {
 	which, img, then := "it", images[0], ""
+	if repository, _, pinned := strings.Cut(img, "@"); pinned {
+		img, then = repository, " and use its new digest"
+	}
 	if len(images) > 1 {
 		which, img, then = "the operator's", "IMAGE", " and install the operator again"
 	}

@@ -160,8 +160,8 @@ func TestProjectCommands(t *testing.T) {
 // TestProblem says what to type, and what the project here has.
 func TestProblem(t *testing.T) {
 	p := Programs{Project: &Project{Image: "controller:latest"}}
-	got := p.problem([]string{"shop:v9"}, nil) + p.problem([]string{"proxy:1", "shop:v9"}, nil)
-	for _, want := range []string{"no image shop:v9: build it with 'mysdk image build --image shop:v9'; the project here has the image controller:latest", "no image proxy:1 or shop:v9: build the operator's with 'mysdk image build --image IMAGE' and install the operator again"} {
+	got := p.problem([]string{"shop:v9"}, nil) + p.problem([]string{"proxy:1", "shop:v9"}, nil) + p.problem([]string{"r/shop@sha256:0"}, nil)
+	for _, want := range []string{"no image shop:v9: build it with 'mysdk image build --image shop:v9'; the project here has the image controller:latest", "no image r/shop@sha256:0: build it with 'mysdk image build --image r/shop' and use its new digest", "no image proxy:1 or shop:v9: build the operator's with 'mysdk image build --image IMAGE' and install the operator again"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)
 		}

@@ -103,21 +103,39 @@ func remoteContent(ctx context.Context, ref name.Reference, access registry.Acce
 }
 
 // openLocal looks into the store; nil is not there. A name with a digest
-// stands for the stored image of its tag if that has the digest.
+// stands for the stored image of its tag, or of any without one, that has the digest.
 func openLocal(ctx context.Context, h host.Host, ref name.Reference, o *OpenOptions) (*Contents, error) {
 	parts := split(o.Image)
 	digest := parts.digest
 	parts.digest = ""
-	tag, err := parseTag(parts.join())
-	if err != nil {
-		return nil, err
+	names := []string{parts.join()}
+	if digest != "" && parts.tag == "" {
+		names = storedNames(h)
 	}
+	for _, n := range names {
+		tag, err := parseTag(n)
+		if err != nil {
+			return nil, err
+		}
+		if tag.Context().Name() != ref.Context().Name() {
+			continue
+		}
+		if c, err := openTag(ctx, h, tag, digest, o); c != nil || err != nil {
+			return c, err
+		}
+	}
+	return nil, nil //nolint:nilnil // not in the store: the registry may have it
+}
+
+// openTag is openLocal for the image of a tag, which must have the digest unless that is
+// empty.
+func openTag(ctx context.Context, h host.Host, tag name.Tag, digest string, o *OpenOptions) (*Contents, error) {
 	dir, _, err := storeDir(h, tag)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, originFile)); err != nil {
-		return nil, nil //nolint:nilerr,nilnil // not in the store: the registry may have it
+		return nil, nil //nolint:nilerr,nilnil // not in the store
 	}
 	stored, release, err := openStored(ctx, h, tag, imageBuilder, orNothing(o.Progress))
 	if err != nil {
@@ -125,7 +143,7 @@ func openLocal(ctx context.Context, h host.Host, ref name.Reference, o *OpenOpti
 	}
 	c, err := stored.contents(o.Roots)
 	if err = errors.Join(err, release()); err != nil {
-		return nil, fmt.Errorf("read %s from the store: %w", ref, err)
+		return nil, fmt.Errorf("read %s from the store: %w", tag, err)
 	}
 	if digest != "" && digest != c.Digest {
 		return nil, nil //nolint:nilnil // another one than was asked for

@@ -49,6 +49,13 @@ func TestOpen(t *testing.T) {
 	}
 	check(OpenOptions{Image: at, Offline: true})
 	check(OpenOptions{Image: at + "@" + digest, Offline: true})
+	if _, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: strings.TrimSuffix(at, "v1") + "v0", Files: Files{"older": nil}}); err != nil {
+		t.Fatal(err)
+	}
+	check(OpenOptions{Image: PinnedRef(at, digest), Offline: true})
+	if c, err := Open(t.Context(), w.Host, OpenOptions{Image: PinnedRef("ghcr.io/a/b:v1", digest), Offline: true}); !errors.Is(err, ErrNotHere) {
+		t.Errorf("in another repository: %v, %v", c, err)
+	}
 	if _, err := Push(t.Context(), w.Host, PushOptions{Image: at}); err != nil {
 		t.Fatal(err)
 	}
