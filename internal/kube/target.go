@@ -87,7 +87,7 @@ func (t Target) Guard(allow []string) error {
 		return clierr.Unavailablef(t.reachHint(), "connect to %s: cluster %s is not running", t.Name(), t.own.Name)
 	}
 	return clierr.Usagef("if this is the cluster you mean, add --context "+host.ShellQuote(t.Context),
-		"refusing to write to %s: it is not a local cluster, and its context was not named", t.Name())
+		"refusing to use %s: it is not a local cluster, and its context was not named", t.Name())
 }
 
 // local reports whether a context has the name and the address of a throw-away
