@@ -50,6 +50,7 @@ type cleaner struct {
 	elsewhere map[string]bool // CSVs of the same name in other namespaces
 	leases    []*unstructured.Unstructured
 	kinds     []schema.GroupVersionKind // of the objects that OLM has made from the bundles
+	roles     []kube.Ref                // Roles and RoleBindings among them, which OLM gives no owner
 }
 
 // Cleanup removes a package that OLM has installed, whoever asked for it: the
@@ -205,7 +206,7 @@ func (cl *cleaner) findPlanned(ctx context.Context) error {
 	return nil
 }
 
-// findKinds reads what kinds of objects the InstallPlans have made. They go
+// findKinds reads what objects the InstallPlans have made. They go
 // with the Subscription, so this comes first.
 func (cl *cleaner) findKinds(ctx context.Context) error {
 	plans, err := list(ctx, cl.reader, olmV1alpha1, "InstallPlan", cl.Namespace)
@@ -223,6 +224,9 @@ func (cl *cleaner) findKinds(ctx context.Context) error {
 			}
 			r, _ := step["resource"].(map[string]any)
 			k := schema.GroupVersionKind{Group: field(r, "group"), Version: field(r, "version"), Kind: field(r, "kind")}
+			if strings.HasPrefix(k.Kind, "Role") {
+				cl.roles = append(cl.roles, kube.Ref{GroupVersionKind: k, Namespace: cl.Namespace, Name: field(r, "name")})
+			}
 			// CRDs are for --delete-crds; OLM's own kinds have been dealt with.
 			if k.Kind != "CustomResourceDefinition" && k.Group != "operators.coreos.com" && !slices.Contains(cl.kinds, k) {
 				cl.kinds = append(cl.kinds, k)
@@ -415,17 +419,17 @@ func (cl *cleaner) leftIn(ctx context.Context, k schema.GroupVersionKind, namesp
 		return nil, err
 	}
 	mine := cl.csvNames()
-	for _, name := range mine {
-		owned, err := labelled(ctx, cl.reader, k, namespace, labels.Set{"olm.managed": "true", "olm.owner": name})
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range owned {
-			// The same version in another namespace has objects of its own,
-			// except for what has no namespace: that it goes on needing.
-			if ns := o.GetLabels()["olm.owner.namespace"]; ns == cl.Namespace || o.GetNamespace() == cl.Namespace || ns == "" && o.GetNamespace() == "" && !cl.elsewhere[name] {
-				left = append(left, o)
-			}
+	managed, err := cl.reader.List(ctx, k, kube.ListOptions{Namespace: namespace, Selector: "olm.managed=true"})
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range managed {
+		owner, ns := o.GetLabels()["olm.owner"], o.GetLabels()["olm.owner.namespace"]
+		// The same version in another namespace has objects of its own,
+		// except for what has no namespace: that it goes on needing.
+		owned := slices.Contains(mine, owner) && (ns == cl.Namespace || o.GetNamespace() == cl.Namespace || ns == "" && o.GetNamespace() == "" && !cl.elsewhere[owner])
+		if owned || slices.Contains(cl.roles, kube.RefOf(o)) {
+			left = append(left, o)
 		}
 	}
 	if k.Kind == "InstallPlan" {

@@ -122,13 +122,18 @@ status:
   - {resolving: shop.v1, resource: {group: scheduling.k8s.io, version: v1, kind: PriorityClass, name: high}}
   - {resolving: shop.v1, resource: {group: apiextensions.k8s.io, version: v1, kind: CustomResourceDefinition, name: carts.shop.example.com}}
   - {resolving: other.v1, resource: {group: "", version: v1, kind: ConfigMap, name: theirs}}
+  - {resolving: shop.v1, resource: {group: rbac.authorization.k8s.io, version: v1, kind: Role, name: viewer}}
 `
+	managed := func(name, namespace string) string { // OLM notes no owner on the Roles of a bundle
+		return strings.NewReplacer("ClusterRole", "Role", "metadata: {", "metadata: {namespace: "+namespace+", ").Replace(role(name, `olm.managed: "true"`))
+	}
 	world := subWith + "{installedCSV: shop.v1}" + csvYAML + succeeded + plan +
 		role("bundled", `olm.managed: "true", olm.owner: shop.v1`) +
 		role("ours", `olm.managed: "true", olm.owner: shop.v1, olm.owner.namespace: ns`) +
 		role("far", `olm.managed: "true", olm.owner: shop.v1, olm.owner.namespace: far`) +
 		role("theirs", `olm.managed: "true", olm.owner: cart.v3`) +
-		role("part", `operators.coreos.com/shop.ns: ""`)
+		role("part", `operators.coreos.com/shop.ns: ""`) + role("viewer", `olm.managed: "true"`) +
+		managed("viewer", "ns") + managed("viewer", "far") + managed("editor", "ns")
 	elsewhere := strings.NewReplacer("namespace: ns", "namespace: far", "csv-1", "csv-9").Replace(csvYAML) + succeeded
 	for name, tc := range map[string]struct {
 		world string
@@ -145,18 +150,22 @@ status:
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []string
-		for _, u := range left {
-			got = append(got, u.GetName())
+		roles, err := cl.leftOf(t.Context(), gvk("rbac.authorization.k8s.io/v1", "Role"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
+		var got []string
+		for _, u := range append(left, roles...) {
+			got = append(got, u.GetNamespace()+u.GetName())
+		}
+		if diff := cmp.Diff(append(tc.want, "nsviewer"), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		var kinds []string
 		for _, k := range cl.kinds {
 			kinds = append(kinds, k.Kind)
 		}
-		if diff := cmp.Diff([]string{"ClusterRoleBinding", "ClusterRole", "PriorityClass"}, kinds); diff != "" {
+		if diff := cmp.Diff([]string{"ClusterRoleBinding", "ClusterRole", "PriorityClass", "Role"}, kinds); diff != "" {
 			t.Errorf("kinds (-want +got):\n%s", diff)
 		}
 	}
