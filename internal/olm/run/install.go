@@ -377,7 +377,8 @@ func (in *installer) write(ctx context.Context) error {
 	case in.action == Reinstalled:
 		err = in.remove(ctx)
 	case in.before.stalled != nil:
-		err = in.retreat(ctx)
+		err = in.retreat(ctx, rest[0])
+		rest = rest[1:]
 	}
 	if err != nil {
 		return err

@@ -107,8 +107,9 @@ func (l *lab) refusesUpgrade(t *testing.T) (two *bundle.Bundle) {
 	return two
 }
 
-// testRefusedUpgrade repeats such an upgrade when the object is gone. The operator of
-// before runs until OLM replaces it.
+// testRefusedUpgrade goes on to the next version when the object is gone. The operator of
+// before runs until OLM replaces it. The Subscription does not name it before the new
+// catalog is there: OLM would make the refused version again.
 func (l *lab) testRefusedUpgrade(t *testing.T) {
 	manager := func() types.UID {
 		if u := l.read("apps/v1", "Deployment", "shop-manager"); u != nil {
@@ -116,13 +117,18 @@ func (l *lab) testRefusedUpgrade(t *testing.T) {
 		}
 		return ""
 	}
-	two := l.refusesUpgrade(t)
+	three := edited(t, l.refusesUpgrade(t), "0.0.2", "0.0.3")
 	before := manager()
 	if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{l.cart()}, kube.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	runs := false
-	got, err := Install(t.Context(), l.client, two, l.options(func(o *Options) {
+	runs, named := false, ""
+	got, err := Install(t.Context(), l.client, three, l.options(func(o *Options) {
+		o.Progress = func(r kube.Result) {
+			if r.Kind == "CatalogSource" && r.Action == kube.Created {
+				named = text(l.read(olmV1alpha1, "Subscription", l.name), "status", "installedCSV")
+			}
+		}
 		say := o.Say
 		o.Say = func(format string, args ...any) {
 			say(format, args...)
@@ -131,8 +137,8 @@ func (l *lab) testRefusedUpgrade(t *testing.T) {
 			}
 		}
 	}))
-	if err != nil || !runs || got.Action != Upgraded || got.Replaced != l.csv("0.0.1") {
-		t.Errorf("%+v, %v, said %q, the operator ran meanwhile: %v", got, err, l.said, runs)
+	if err != nil || !runs || named != l.csv("0.0.2") || got.Action != Upgraded || got.Replaced != l.csv("0.0.1") {
+		t.Errorf("%+v, %v, said %q, the operator ran meanwhile: %v, the Subscription named %s", got, err, l.said, runs, named)
 	}
 	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
 		t.Fatal(err)

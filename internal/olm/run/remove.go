@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -38,8 +39,9 @@ func (in *installer) remove(ctx context.Context) error {
 // retreat takes away the CSV of an upgrade that has not worked, and has OLM go
 // on from the one that it was to replace. OLM never tries a plan again that has
 // failed, and without its Subscription the old CSV would be in the way of any
-// other; so that stays, and says what is installed.
-func (in *installer) retreat(ctx context.Context) error {
+// other; so that stays, and says what is installed: once OLM reads the catalog, as it
+// would make the CSV again by what it remembers of the one before.
+func (in *installer) retreat(ctx context.Context, source *unstructured.Unstructured) error {
 	stalled, old := in.before.stalled, text(in.before.subscription, "status", "installedCSV")
 	in.Say("Removing %s first: the upgrade to it failed, and %s is upgraded again", kube.RefOf(stalled), old)
 	// Changes nothing: whoever may not write the status is told before it is too late.
@@ -48,14 +50,15 @@ func (in *installer) retreat(ctx context.Context) error {
 	}
 	// Also after Ctrl-C: a Subscription that names a CSV which is gone would mislead
 	// the next run.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
-	if err := removeOperator(ctx, in.client, nil, in.Namespace, []string{stalled.GetName()}, kube.DeleteOptions{Progress: in.Progress}); err != nil {
+	if err := removeOperator(whole, in.client, nil, in.Namespace, []string{stalled.GetName()}, kube.DeleteOptions{Progress: in.Progress}); err != nil {
 		return err
 	}
-	return in.client.MergeStatus(ctx, in.before.subscription, map[string]any{
+	err := in.put(ctx, source)
+	return errors.Join(err, in.client.MergeStatus(whole, in.before.subscription, map[string]any{
 		"installedCSV": old, "currentCSV": old, "state": "AtLatestKnown", "installPlanRef": nil, "installplan": nil,
-	})
+	}))
 }
 
 // whyRemove says why what there is cannot be upgraded.
