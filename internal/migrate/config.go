@@ -24,6 +24,9 @@ const oldConfig = "config.old"
 // and with what was set in files of the old scaffold.
 func (m *migration) kubebuilderConfig() error {
 	known := readScaffolds(scaffoldValues)
+	if hasFile(m.files, rolePath) {
+		m.managerRole(rolePath) // before the bindings to it
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		if !strings.HasPrefix(name, "config/") || m.isMoved(name) {
 			continue
@@ -76,10 +79,7 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 		}
 		m.keep(name, name, data)
 		return
-	case name == rolePath:
-		m.managerRole(name)
-		return
-	case !isYAML(name), relayout.IsGenerated(name):
+	case name == rolePath, !isYAML(name), relayout.IsGenerated(name):
 		return
 	case !m.inUse(name):
 		m.drop(name, "nothing used it")
@@ -93,6 +93,12 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 	}
 	data := m.files[name].data
 	m.keep(name, name, markGoneConfig(data))
+	if docs, err := documents(m.out[name].data); err == nil {
+		for _, d := range docs {
+			m.generated(d.Content[0])
+		}
+		m.writeDocuments(name, docs)
+	}
 	if forDefault.Match(data) {
 		m.note(name, "the manager's ServiceAccount is controller-manager now: name that one in the subjects if default was the manager's")
 	}
@@ -177,6 +183,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 	var taken []string
 	var left []change
 	for _, doc := range docs {
+		m.generated(doc)
 		kind := keyOf(name, doc).kind
 		if err := checkLists(name, kind, doc); err != nil {
 			m.fail(err)
@@ -186,6 +193,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		own, patch := kind == "" || s.wrote(doc, docs), name != managerPath && to == managerPath
 		if name == managerPath && own {
 			taken = append(taken, renameContainer(doc)...)
+			m.runsAs(scalar(find(doc, stepsOf("spec/template/spec")), "serviceAccountName"))
 		}
 		if own {
 			todaysFlags(managerContainer(doc))

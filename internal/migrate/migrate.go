@@ -181,6 +181,7 @@ type migration struct {
 	recorded   string                    // the name in PROJECT, empty for none
 	general    []Note                    // what belongs to no file
 	rules      []string                  // markers of rules in the old main program
+	roles      map[string]bool           // names in role.yaml that are the generator's now
 	err        error                     // the first that something did not return
 	imaged     bool                      // the operator's image is set
 	helpers    map[string]map[string]int // watchHelpers, once they were looked for

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path"
@@ -8,15 +9,21 @@ import (
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
-const rolePath = "config/rbac/role.yaml"
+// The operator's role, as the generator makes it.
+const (
+	rolePath        = "config/rbac/role.yaml"
+	managerRoleName = "manager-role"
+)
 
 // managerRole decides about the operator's role, which the generator writes if there
-// are markers for it. The rules of one that was written by hand become markers,
-// unless something may be bound to it by its name.
+// are markers for it. Rules that were written by hand become markers, unless all of
+// them were and something may be bound to the role by its name.
 func (m *migration) managerRole(name string) {
 	list, err := readObjects(name, m.files[name].data)
 	if err != nil {
@@ -31,34 +38,61 @@ func (m *migration) managerRole(name string) {
 			namespace = cmp.Or(o.Metadata.Namespace, m.projectName()+"-system")
 		}
 		for _, r := range o.Rules {
-			lines = append(lines, r.marker(namespace))
-			missing = append(missing, slices.DeleteFunc(slices.Concat(r.Resources, r.URLs), func(what string) bool { return strings.Contains(marked, what) })...)
-		}
-	}
-	switch {
-	case len(missing) == 0:
-	case marked != "":
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s has rules for %s that no +kubebuilder:rbac marker has: add markers for those you need, 'mysdk generate' writes the role from markers only.", name, strings.Join(slices.Compact(slices.Sorted(slices.Values(missing))), ", "))})
-	case slices.ContainsFunc(list, func(o *object) bool { return o.Metadata.Name != "manager-role" }):
-		m.keep(name, name, m.files[name].data)
-		m.note(name, "no +kubebuilder:rbac marker makes it, and the first one replaces it: write its rules as markers, or give the file another name")
-	default:
-		m.putRules(lines)
-		m.general = append(m.general, Note{Text: fmt.Sprintf("The rules of %s are markers in internal/controller now, of which 'mysdk generate' makes the role.", name)})
-	}
-}
-
-// roleMarkers are the lines of the project's code with markers of rules.
-func (m *migration) roleMarkers() string {
-	var out strings.Builder
-	for _, name := range m.ownCode() {
-		for line := range strings.Lines(string(m.files[name].data)) {
-			if path.Ext(name) == ".go" && strings.Contains(line, rulePrefix) {
-				out.WriteString(line)
+			if left := slices.DeleteFunc(slices.Concat(r.Resources, r.URLs), func(what string) bool { return marked[what] }); len(left) > 0 {
+				lines, missing = append(lines, r.marker(namespace)), append(missing, left...)
 			}
 		}
 	}
-	return out.String()
+	if len(missing) > 0 && len(marked) == 0 && slices.ContainsFunc(list, func(o *object) bool { return o.Metadata.Name != managerRoleName }) {
+		m.keep(name, name, m.files[name].data)
+		m.note(name, "no +kubebuilder:rbac marker makes it, and the first one replaces it: write its rules as markers, or give the file another name")
+		return
+	}
+	m.roles = map[string]bool{}
+	for _, o := range list {
+		m.roles[o.Metadata.Name] = true
+	}
+	if m.putRules(lines); len(missing) > 0 {
+		m.general = append(m.general, Note{Text: fmt.Sprintf("No +kubebuilder:rbac marker had the rules of %s for %s: they are markers in internal/controller now, as 'mysdk generate' writes the role from markers only.",
+			name, strings.Join(slices.Compact(slices.Sorted(slices.Values(missing))), ", "))})
+	}
+}
+
+// roleMarkers are the resources and URLs that the project's code has markers of
+// rules for.
+func (m *migration) roleMarkers() map[string]bool {
+	out := map[string]bool{}
+	for _, name := range m.ownCode() {
+		for line := range strings.Lines(string(m.files[name].data)) {
+			_, rule, is := strings.Cut(line, rulePrefix)
+			for part := range strings.SplitSeq(rule, ",") {
+				key, values, isPair := strings.Cut(part, "=")
+				if path.Ext(name) != ".go" || !is || isPair && key != "resources" && key != "urls" {
+					continue
+				}
+				for v := range strings.SplitSeq(cmp.Or(values, key), ";") { // resources={a,b}
+					out[strings.Trim(v, "\"'`{} \r\n")] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// generated has a binding to the operator's role name it as the generator does.
+func (m *migration) generated(doc *yaml.Node) {
+	if ref := yamledit.Value(doc, "roleRef"); m.roles[scalar(ref, "name")] {
+		yamledit.Value(ref, "name").Value = managerRoleName
+	}
+}
+
+// runsAs names the manager's account in the bindings of the scaffold.
+func (m *migration) runsAs(account string) {
+	for name, o := range m.out {
+		if account != "" && path.Dir(name) == path.Dir(rolePath) && strings.HasSuffix(name, "_binding.yaml") {
+			m.put(name, bytes.ReplaceAll(o.data, []byte("  name: controller-manager\n"), []byte("  name: "+account+"\n")))
+		}
+	}
 }
 
 // forDefault is a subject that is a namespace's default account, as which the
