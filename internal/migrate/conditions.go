@@ -3,7 +3,6 @@ package migrate
 import (
 	"fmt"
 	"go/ast"
-	"path"
 	"slices"
 	"strings"
 
@@ -91,7 +90,7 @@ func (m *migration) methodCalls(f *goFile) {
 
 // inCode says whether some Go file of the project has a pattern.
 func (m *migration) inCode(pattern *lazy.Regexp) bool {
-	return slices.ContainsFunc(m.ownCode(), func(name string) bool { return path.Ext(name) == ".go" && pattern.Match(m.files[name].data) })
+	return slices.ContainsFunc(m.ownCode(), func(name string) bool { return pattern.Match(m.files[name].data) })
 }
 
 // conditionCall replaces methods of the list by functions of package meta.

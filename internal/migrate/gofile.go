@@ -52,10 +52,10 @@ func (m *migration) parse(names []string) iter.Seq[*goFile] {
 	}
 }
 
-// ownCode lists the files of the project's module, sorted.
+// ownCode lists the Go files of the project's module, sorted.
 func (m *migration) ownCode() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.files)), func(name string) bool {
-		return strings.HasPrefix(name, "vendor/") || m.ignored(name)
+		return path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name)
 	})
 }
 

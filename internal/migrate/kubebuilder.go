@@ -157,7 +157,7 @@ func (m *migration) isGone(r map[string]any) bool {
 	own := recorded == "" || strings.HasPrefix(recorded, m.module+"/")
 	if r["api"] == nil || !own || slices.ContainsFunc(m.ownCode(), func(name string) bool {
 		text := string(m.files[name].data)
-		return path.Ext(name) == ".go" && (strings.Contains(text, "type "+kindName+" ") || strings.Contains(text, "type "+kindName+"Reconciler "))
+		return strings.Contains(text, "type "+kindName+" ") || strings.Contains(text, "type "+kindName+"Reconciler ")
 	}) {
 		return false
 	}

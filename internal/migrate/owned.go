@@ -58,21 +58,17 @@ func (m *migration) managerRole(name string) {
 	}
 }
 
+// markedWhat finds the resources or URLs of a marker.
+var markedWhat = lazy.Delayed(`\+kubebuilder:rbac:.*?(?:resources|urls)=(\{[^}\n]*\}|[^,\n]*)`)
+
 // roleMarkers are the resources and URLs that the project's code has markers of
 // rules for.
 func (m *migration) roleMarkers() map[string]bool {
 	out := map[string]bool{}
 	for _, name := range m.ownCode() {
-		for line := range strings.Lines(string(m.files[name].data)) {
-			_, rule, is := strings.Cut(line, rulePrefix)
-			for part := range strings.SplitSeq(rule, ",") {
-				key, values, isPair := strings.Cut(part, "=")
-				if path.Ext(name) != ".go" || !is || isPair && key != "resources" && key != "urls" {
-					continue
-				}
-				for v := range strings.SplitSeq(cmp.Or(values, key), ";") { // resources={a,b}
-					out[strings.Trim(v, "\"'`{} \r\n")] = true
-				}
+		for _, marker := range markedWhat.FindAllSubmatch(m.files[name].data, -1) {
+			for _, what := range strings.FieldsFunc(string(marker[1]), func(c rune) bool { return strings.ContainsRune("\"'`{},; \r", c) }) {
+				out[what] = true
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package migrate
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -208,7 +207,7 @@ func (m *migration) markRules() error {
 	for _, name := range m.ownCode() {
 		to := m.along(name)
 		out, ok := m.out[to]
-		if !ok || strings.HasSuffix(name, "_test.go") || !strings.HasPrefix(name, "pkg/controller/") || path.Ext(name) != ".go" {
+		if !ok || strings.HasSuffix(name, "_test.go") || !strings.HasPrefix(name, "pkg/controller/") {
 			continue
 		}
 		marked, err := transform(to, out.data, markReconcile(lines))
