@@ -50,8 +50,10 @@ func (m *migration) oneNamespace() error {
 	if isNamespace.Match(m.files[managerPath].data) {
 		return nil
 	}
+	listed := m.out["config/default/kustomization.yaml"].data
 	for name, o := range m.out {
-		if o.from == "" || name == managerPath || path.Dir(name) != "config/default" || !isNamespace.Match(o.data) {
+		dir := strings.TrimPrefix(path.Dir(name), "config")
+		if o.from == "" || name == managerPath || dir != "/default" && !bytes.Contains(listed, []byte("\n- .."+dir+"\n")) || !isNamespace.Match(o.data) {
 			continue
 		}
 		docs, err := yamledit.Documents(m.out[managerPath].data)
@@ -318,7 +320,8 @@ func (m *migration) settle(doc *yaml.Node, mine []change) (taken []string, left 
 		case c.theirs != nil && value(c.theirs) == value(c.node):
 			continue
 		case doc == nil, strings.HasPrefix(way, "spec/selector/"), strings.HasSuffix(way, "/control-plane"), // other files name the label too
-			strings.Contains(way, "[name=manager]/command/"): // it would be an argument of the scaffold's
+			strings.Contains(way, "[name=manager]/command/"), // it would be an argument of the scaffold's
+			strings.Contains(way, "[name=manager]/") && strings.Contains(way, "Probe/httpGet/") && !probedAt(doc, value(c.node)):
 			left = append(left, c)
 			continue
 		case strings.HasSuffix(way, "/containers/[name=manager]/image"):

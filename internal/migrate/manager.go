@@ -113,6 +113,14 @@ func managerContainer(doc *yaml.Node) *yaml.Node {
 	return find(doc, stepsOf("spec/template/spec/containers/[name=manager]"))
 }
 
+// probedAt says whether the manager of a Deployment serves its probes at a port.
+func probedAt(doc *yaml.Node, port string) bool {
+	args := yamledit.Value(managerContainer(doc), "args")
+	return args != nil && slices.ContainsFunc(args.Content, func(e *yaml.Node) bool {
+		return strings.HasPrefix(e.Value, "--health-probe-bind-address=") && strings.HasSuffix(e.Value, ":"+port)
+	})
+}
+
 // renameContainer calls the first container of a Deployment manager, as the
 // scaffold's patches do, if none is, and says so.
 func renameContainer(doc *yaml.Node) []string {

@@ -114,9 +114,13 @@ func anonymize(text, project string) string {
 
 // today brings a kustomization of old to the forms of today that mean the same.
 func today(doc *yaml.Node) {
-	if list := yamledit.Value(doc, "patchesStrategicMerge"); list != nil && list.Kind == yaml.SequenceNode {
+	for _, key := range []string{"patchesStrategicMerge", "patches"} { // kustomize 4 took files in both
+		list := yamledit.Value(doc, key)
+		if list == nil || list.Kind != yaml.SequenceNode {
+			continue
+		}
 		for i, e := range list.Content {
-			if e.Kind != yaml.ScalarNode {
+			if e.Kind != yaml.ScalarNode || e.Tag == "!!null" {
 				continue
 			}
 			key, text := "path", *e
@@ -127,6 +131,13 @@ func today(doc *yaml.Node) {
 			text.HeadComment = ""
 			list.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: e.Line, HeadComment: comment,
 				Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, &text}}
+		}
+	}
+	if list := find(doc, stepsOf("spec/endpoints")); list != nil && scalar(doc, "kind") == "ServiceMonitor" {
+		for _, e := range list.Content {
+			if e.Kind == yaml.MappingNode && yamledit.Value(e, "path") == nil {
+				yamledit.Set(e, "path", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "/metrics"})
+			}
 		}
 	}
 	for _, moved := range [][2]string{{"bases", "resources"}, {"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"}} {
