@@ -35,7 +35,7 @@ func (m *migration) fromKubebuilder() error {
 	}
 	m.dropVendor()
 	if err := m.renderBare(text); err != nil {
-		return err
+		return clierr.Failedf("correct the entry in PROJECT and run the command again", "PROJECT: %w", err)
 	}
 	m.put(project.FileName, append([]byte(project.FileHeader), text...))
 	return m.run(m.wireMain, m.code, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.buildContext, m.modules)
@@ -203,8 +203,8 @@ func (m *migration) resource(r map[string]any, groups map[string]string) {
 	if m.multigroup {
 		to = path.Join("api", e.label, e.version)
 	}
-	api, ok := r["api"].(map[string]any)
-	if k := m.typeOf(from, kindName); !ok && k != nil {
+	api, _ := r["api"].(map[string]any)
+	if k := m.typeOf(from, kindName); k != nil { // its CRD is made of it
 		if api = map[string]any{}; !k.clustered {
 			api["namespaced"] = true
 		}
