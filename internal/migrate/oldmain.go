@@ -239,7 +239,9 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	}
 	p.take(e) // a variable's, maybe
 	made, name := p.file.Text(e), ""
-	if lit := literalOf(e); lit != nil {
+	if lit := literalOf(e); lit == nil {
+		p.use(e)
+	} else {
 		_, name, _ = strings.Cut(p.file.Text(lit.Type), ".")
 		made = p.literal(lit)
 	}
@@ -248,11 +250,11 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 		if slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return !p.portable(e) }) {
 			p.setup += p.marked(call, "hands more to SetupWithManager")
 		} else {
+			for _, arg := range call.Args {
+				p.use(arg)
+			}
 			args = string(p.file.Src[p.file.Offset(call.Args[0].Pos()):p.file.Offset(call.Args[len(call.Args)-1].End())])
 		}
-	}
-	for _, arg := range append(slices.Clone(call.Args), e) {
-		p.use(arg)
 	}
 	setup := controllerSetup(fmt.Sprintf("%s.SetupWithManager(%s)", made, args), strings.TrimSuffix(name, "Reconciler"))
 	if strings.Contains(p.setup, setup) {
@@ -278,8 +280,10 @@ func (p *oldProgram) wireAll(call *ast.CallExpr) bool {
 // fields whose values the new main program lacks.
 func (p *oldProgram) literal(lit *ast.CompositeLit) string {
 	var b strings.Builder
+	p.use(lit.Type)
 	for _, e := range lit.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok && p.portable(kv.Value) {
+			p.use(kv.Value)
 			fmt.Fprintf(&b, "\t\t%s,\n", p.file.Text(e))
 			continue
 		}
@@ -396,7 +400,9 @@ func (p *oldProgram) addScheme(fn ast.Expr) bool {
 // isOwnTypes says whether a package has types that PROJECT knows: those the new
 // main program adds to the scheme itself.
 func (m *migration) isOwnTypes(importPath string) bool {
-	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool { return importPath == path.Join(m.module, a.dir) })
+	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
+		return importPath == path.Join(m.module, a.dir) && len(inDir(m.files, a.dir)) > 0
+	})
 }
 
 // leads finds leader.Become, which the election of the manager stands in for.

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,8 +73,8 @@ func programOf(t *testing.T, more map[string]string) *oldProgram {
 		}
 		text = strings.Replace(text, place, more[place], 1)
 	}
-	m := newMigration(map[string]string{"main.go": text})
-	m.module, m.apis = "example.com/shop", []*apiVersion{{dir: "api/v1", kinds: []kind{{name: "Cart"}}}}
+	m := newMigration(map[string]string{"main.go": text, "api/v1/cart_types.go": "package v1\n"})
+	m.module, m.apis = "example.com/shop", []*apiVersion{{dir: "api/v1", kinds: []kind{{name: "Cart"}}}, {dir: "api/v2"}}
 	m.rendered = renderedScaffold(t)
 	p, err := m.readMain("main.go")
 	if err != nil {
@@ -93,6 +94,7 @@ func TestOldMain(t *testing.T) {
 		schemes []string
 		setup   string
 		lease   string
+		unused  string // what it does not import
 	}{
 		"the scaffold's":          {more: nil},
 		"a flag":                  {more: map[string]string{"FLAGS": "wait := flag.Duration(\"wait\", 0, \"x\")\n\tfmt.Print(wait)"}, left: []string{"wait := flag.Duration(\"wait\", 0, \"x\") … (to line 32)"}},
@@ -101,6 +103,10 @@ func TestOldMain(t *testing.T) {
 		"a field of the user's":   {more: map[string]string{"MANAGER": strings.Replace(reconciler, "Client: mgr.GetClient()", "Wait: *wait", 1)}, setup: strings.Replace(wired, "Client: mgr.GetClient(),", "// TODO(migrate): cmd/main.go.old:44 has Wait: *wait: set it here", 1)},
 		"arguments of the user's": {more: map[string]string{"MANAGER": strings.Replace(reconciler, "SetupWithManager(mgr)", "SetupWithManager(mgr, *wait)", 1)},
 			setup: "\t// TODO(migrate): cmd/main.go.old:44 hands more to SetupWithManager\n\t//\t(&controllers.CartReconciler{Client: mgr.GetClient(), Log: ctrl.Log.WithName(\"cart\")}).SetupWithManager(mgr, *wait)\n" + wired},
+		"a package for a field": {more: map[string]string{"IMPORTS": "\"example.com/shop/mine\"", "MANAGER": strings.Replace(reconciler, "Client: mgr.GetClient()", "Wait: mine.For(*wait)", 1)}, setup: strings.Replace(wired, "Client: mgr.GetClient(),", "// TODO(migrate): cmd/main.go.old:44 has Wait: mine.For(*wait): set it here", 1), unused: "example.com/shop/mine"},
+		"a package for arguments": {more: map[string]string{"IMPORTS": "\"example.com/shop/mine\"", "MANAGER": strings.Replace(reconciler, "SetupWithManager(mgr)", "SetupWithManager(mgr, mine.For(*wait))", 1)},
+			setup: "\t// TODO(migrate): cmd/main.go.old:44 hands more to SetupWithManager\n\t//\t(&controllers.CartReconciler{Client: mgr.GetClient(), Log: ctrl.Log.WithName(\"cart\")}).SetupWithManager(mgr, mine.For(*wait))\n" + wired, unused: "example.com/shop/mine"},
+		"types of another module":   {more: map[string]string{"IMPORTS": "shopv2 \"example.com/shop/api/v2\"", "INIT": "utilruntime.Must(shopv2.AddToScheme(scheme))"}, schemes: []string{"shopv2.AddToScheme(scheme)"}},
 		"under a condition":         {more: map[string]string{"MANAGER": "if *wait > 0 {\n" + reconciler + "\n\t}"}, left: []string{"if *wait > 0 { … (to line 45)"}},
 		"types of others":           {more: map[string]string{"INIT": "utilruntime.Must(routev1.AddToScheme(scheme))"}, schemes: []string{"routev1.AddToScheme(scheme)"}},
 		"types in a block":          {more: map[string]string{"FLAGS": "if openShift {\n\t\tutilruntime.Must(routev1.AddToScheme(scheme))\n\t\tmine()\n\t}"}, left: []string{"if openShift { … (to line 33)"}},
@@ -130,6 +136,9 @@ func TestOldMain(t *testing.T) {
 				if d := cmp.Diff(pair[0], pair[1]); d != "" {
 					t.Errorf("%s (-want +got):\n%s", what, d)
 				}
+			}
+			if slices.ContainsFunc(p.used, func(s importSpec) bool { return s.path == test.unused }) {
+				t.Errorf("it imports %s", test.unused)
 			}
 		})
 	}

@@ -169,7 +169,7 @@ func addImport(name string, src []byte, module string, need imported) ([]byte, e
 		return nil, err
 	}
 	f.Module = module
-	if IsName(f.ImportName(need.path)) {
+	if f.calls(need.path, cmp.Or(need.name, PackageName(need.path))) {
 		return src, nil
 	}
 	line := strings.TrimSpace(need.name + " " + strconv.Quote(need.path))

@@ -100,11 +100,13 @@ func TestNeedKeepsNamesApart(t *testing.T) {
 // TestModule holds that imports of the project's own module are a group.
 func TestModule(t *testing.T) {
 	for name, test := range map[string]struct{ imports, want string }{
-		"none of its own":  {"\t\"fmt\"\n\n\t\"example.com/x\"\n", "\t\"fmt\"\n\n\t\"example.com/x\"\n\n\t\"example.com/shop/api\"\n"},
-		"some of its own":  {"\t\"example.com/x\"\n\n\t\"example.com/shop/z\"\n", "\t\"example.com/x\"\n\n\t\"example.com/shop/z\"\n\t\"example.com/shop/api\"\n"},
-		"nothing but own":  {"\t\"example.com/shop/z\"\n", "\t\"example.com/shop/z\"\n\t\"example.com/shop/api\"\n"},
-		"standard library": {"\t\"fmt\"\n", "\t\"fmt\"\n\n\t\"example.com/shop/api\"\n"},
-		"an empty list":    {"", "\n\t\"example.com/shop/api\""},
+		"none of its own":    {"\t\"fmt\"\n\n\t\"example.com/x\"\n", "\t\"fmt\"\n\n\t\"example.com/x\"\n\n\t\"example.com/shop/api\"\n"},
+		"some of its own":    {"\t\"example.com/x\"\n\n\t\"example.com/shop/z\"\n", "\t\"example.com/x\"\n\n\t\"example.com/shop/z\"\n\t\"example.com/shop/api\"\n"},
+		"nothing but own":    {"\t\"example.com/shop/z\"\n", "\t\"example.com/shop/z\"\n\t\"example.com/shop/api\"\n"},
+		"standard library":   {"\t\"fmt\"\n", "\t\"fmt\"\n\n\t\"example.com/shop/api\"\n"},
+		"under another name": {"\t\"fmt\"\n\n\tother \"example.com/shop/api\"\n", "\t\"fmt\"\n\n\tother \"example.com/shop/api\"\n\t\"example.com/shop/api\"\n"},
+		"under its name":     {"\tother \"example.com/shop/api\"\n\t\"example.com/shop/api\"\n", "\tother \"example.com/shop/api\"\n\t\"example.com/shop/api\"\n"},
+		"an empty list":      {"", "\n\t\"example.com/shop/api\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parse(t, "package p\n\nimport ("+"\n"+test.imports+")\n")
