@@ -218,9 +218,21 @@ func (m *migration) carryReplaced(o *object) {
 		m.carryObject(o, accountPath)
 	case "Namespace":
 		m.carryObject(o, managerPath)
+		m.oldNamespace(o.Metadata.Name)
+	case "Deployment":
+		m.oldNamespace(o.Metadata.Namespace)
 	case "Kustomization":
 		m.keep(o.file, o.file, m.files[o.file].data)
 		m.note(o.file, "config has kustomizations of its own: take over what this one does beside listing the files of deploy, then remove it")
+	}
+}
+
+// oldNamespace tells of the namespace that the operator was in.
+func (m *migration) oldNamespace(name string) {
+	now := m.projectName() + "-system"
+	n := Note{Text: fmt.Sprintf("deploy had the operator in the namespace %s, config/default has it in %s: change namespace there, and in the +kubebuilder:rbac markers that have one, to keep the old one.", name, now)}
+	if name != "" && name != now && !slices.Contains(m.general, n) {
+		m.general = append(m.general, n)
 	}
 }
 

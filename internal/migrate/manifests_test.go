@@ -74,7 +74,7 @@ func TestObjects(t *testing.T) {
 			map[string][]string{"config/crd/bases/x.yaml": {"preserveUnknownFields: false"}, "config/crd/kustomization.yaml": {"- bases/x.yaml\n"}}},
 		"a kustomization": {map[string]string{"deploy/kustomization.yaml": kustomization + "resources: [role.yaml, crds]\n"}, map[string][]string{"deploy/kustomization.yaml": {"[role.yaml, crds]"}, ReportName: {"`deploy/kustomization.yaml`: config has kustomizations of its own: take over"}}},
 		"what a namespace says": {map[string]string{"deploy/namespace.yaml": namespace + "  labels: {team: carts}\n  annotations: {a: b}\n"},
-			map[string][]string{managerPath: {"team: carts", "a: b"}, ReportName: {"| deploy/namespace.yaml | config has its content |"}, "config/extra/namespace.yaml": {"!Namespace"}}},
+			map[string][]string{managerPath: {"team: carts", "a: b"}, ReportName: {"| deploy/namespace.yaml | config has its content |", "\n- deploy had the operator in the namespace shop, config/default has it in memcached-operator-system: "}, "config/extra/namespace.yaml": {"!Namespace"}}},
 		"a namespace of others": {map[string]string{"deploy/namespace.yaml": namespace + "---\n" + strings.ReplaceAll(namespace, "shop", "carts"), "deploy/operator.yaml": strings.Replace(shopDeployment, "{name: shop}", "{name: shop, namespace: shop}", 1)},
 			map[string][]string{"config/extra/namespace.yaml": {"name: carts", "!name: shop"}, ReportName: {"`config/extra/namespace.yaml`: it is for a namespace of its own"}}},
 		"namespaces of any": {map[string]string{"deploy/namespace.yaml": namespace + "---\n" + strings.ReplaceAll(namespace, "shop", "carts")}, map[string][]string{"config/extra/namespace.yaml": {"name: carts", "name: shop"}}},
