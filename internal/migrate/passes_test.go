@@ -89,7 +89,7 @@ func TestPasses(t *testing.T) {
 		},
 		"no successor": {
 			[]pass{markGone}, `"github.com/operator-framework/operator-sdk/pkg/ansible"`, "var l = ansible.X",
-			"", "// TODO(migrate): ansible.X of github.com/operator-framework/operator-sdk/pkg/ansible is gone; see MIGRATION.md\nvar l = ansible.X",
+			"", "// TODO(migrate): ansible.X of github.com/operator-framework/operator-sdk/pkg/ansible is gone\nvar l = ansible.X",
 		},
 		"an Ingress that is not served": {
 			commonPasses(nil), `"k8s.io/api/networking/v1beta1"`, "var i = v1beta1.Ingress{}",

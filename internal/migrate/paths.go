@@ -192,7 +192,7 @@ func markGone(f *goFile) {
 		local := goedit.LocalName(spec)
 		for sel := range goedit.Each[*ast.SelectorExpr](f.Tree) {
 			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && id.Name == local {
-				f.todo(sel, "%s.%s of %s is gone; see MIGRATION.md", local, sel.Sel.Name, p)
+				f.todo(sel, "%s.%s of %s is gone", local, sel.Sel.Name, p)
 			}
 		}
 	}

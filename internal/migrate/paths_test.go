@@ -22,12 +22,12 @@ func TestRenameImports(t *testing.T) {
 }
 
 func TestMarkGone(t *testing.T) {
-	mark := "// TODO(migrate): test.X of github.com/operator-framework/operator-sdk/pkg/test is gone; see MIGRATION.md\n"
+	mark := "// TODO(migrate): test.X of github.com/operator-framework/operator-sdk/pkg/test is gone\n"
 	sdk := `"github.com/operator-framework/operator-sdk/pkg/test"`
 	runPasses(t, map[string]passCase{
 		"each line once":       {sdk, "func f() {\n\tg(test.X, test.X)\n}", "none", "func f() {\n\t" + mark + "\tg(test.X, test.X)\n}"},
 		"a variable":           {sdk, "func f(test own) {\n\tg(test.X)\n}\n\n" + "var x = test.X", "none", "func f(test own) {\n\tg(test.X)\n}\n\n" + mark + "var x = test.X"},
-		"of Kubernetes itself": {`"k8s.io/kubernetes/pkg/x"`, "var a = x.A", "none", "// TODO(migrate): x.A of k8s.io/kubernetes/pkg/x is gone; see MIGRATION.md\nvar a = x.A"},
+		"of Kubernetes itself": {`"k8s.io/kubernetes/pkg/x"`, "var a = x.A", "none", "// TODO(migrate): x.A of k8s.io/kubernetes/pkg/x is gone\nvar a = x.A"},
 		"a fork's":             {`"example.com/operator-sdk/pkg/test"`, "var a = test.X", "", ""},
 	}, markGone)
 }
