@@ -178,6 +178,7 @@ type migration struct {
 	namespaced bool
 	multigroup bool
 	rendered   map[string][]byte         // the new scaffold
+	links      []string                  // files and directories that are elsewhere
 	recorded   string                    // the name in PROJECT, empty for none
 	general    []Note                    // what belongs to no file
 	rules      []string                  // markers of rules in the old main program
@@ -222,6 +223,7 @@ func (m *migration) walk(dir string) error {
 			continue
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
+			m.links = append(m.links, name)
 			m.general = append(m.general, Note{Text: name + " is a symbolic link: it stays where it is, and is not in what --output-dir writes."})
 		}
 		if !e.Type().IsRegular() {
