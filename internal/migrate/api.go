@@ -33,7 +33,9 @@ func registerRest(name string, src []byte) (rest []byte, standard bool, err erro
 	left := 0
 	rest, err = transform(name, src, func(f *goFile) {
 		left = f.cutNames(registerNames())
-		f.packageComment()
+		if f.Tree.Doc != nil {
+			f.RemoveLines(f.Tree.Doc) // the scaffold's file has one, and its markers
+		}
 	})
 	if left == 0 {
 		rest = nil
@@ -57,7 +59,10 @@ func (f *goFile) cutNames(names []string) (left int) {
 			v, ok := s.(*ast.ValueSpec)
 			if ok && len(v.Names) == 1 && slices.Contains(names, v.Names[0].Name) {
 				if g.Lparen.IsValid() {
-					f.removeSpec(v)
+					f.RemoveLines(v)
+				}
+				if g.Lparen.IsValid() && v.Doc != nil {
+					f.RemoveLines(v.Doc)
 				}
 				continue
 			}
@@ -69,22 +74,6 @@ func (f *goFile) cutNames(names []string) (left int) {
 		left += kept
 	}
 	return left
-}
-
-// removeSpec takes out one of several values with the comment above it.
-func (f *goFile) removeSpec(v *ast.ValueSpec) {
-	f.RemoveLines(v)
-	if v.Doc != nil {
-		f.RemoveLines(v.Doc)
-	}
-}
-
-// packageComment takes the comment off the package clause: the scaffold's file
-// has one, and its markers.
-func (f *goFile) packageComment() {
-	if f.Tree.Doc != nil {
-		f.RemoveLines(f.Tree.Doc)
-	}
 }
 
 // typesPass brings a file of types up to date: markers of the root types,

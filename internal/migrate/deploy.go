@@ -133,22 +133,19 @@ func (m *migration) markUnread() {
 }
 
 // readDeployment is the operator's Deployment: the one in operator.yaml, else
-// the only one.
+// the first.
 func (m *migration) readDeployment() *object {
-	var found []*object
+	var first *object
 	for _, o := range m.deployed() {
-		if o.Kind != "Deployment" || len(o.Spec.Template.Spec.Containers) == 0 || o.isExample() {
-			continue
-		}
-		if path.Base(o.file) == "operator.yaml" {
+		switch {
+		case o.Kind != "Deployment" || len(o.Spec.Template.Spec.Containers) == 0 || o.isExample():
+		case path.Base(o.file) == "operator.yaml":
 			return o
+		case first == nil:
+			first = o
 		}
-		found = append(found, o)
 	}
-	if len(found) == 0 {
-		return nil
-	}
-	return found[0]
+	return first
 }
 
 // isNamespaced says whether the operator may do things in its own namespace
@@ -379,10 +376,10 @@ func (m *migration) listIn(kustomization, resource string) {
 		return
 	}
 	at := len(text)
-	if i := strings.Index(text, "# +kubebuilder:scaffold:crdkustomizeresource"); i >= 0 {
-		at = i
-	} else if i := strings.Index(text, "# +kubebuilder:scaffold:manifestskustomizesamples"); i >= 0 {
-		at = i
+	for _, marker := range []string{"crdkustomizeresource", "manifestskustomizesamples"} {
+		if i := strings.Index(text, "# +kubebuilder:scaffold:"+marker); i >= 0 {
+			at = i
+		}
 	}
 	m.put(kustomization, []byte(text[:at]+line+text[at:]))
 }
@@ -469,9 +466,8 @@ func (m *migration) bareSamples() error {
 		}
 		if m.hasSample(fmt.Sprint(sample["kind"])) {
 			delete(m.out, name)
-			list := m.out["config/samples/kustomization.yaml"]
-			list.data = bytes.Replace(list.data, []byte("- "+path.Base(name)+"\n"), nil, 1)
-			m.out["config/samples/kustomization.yaml"] = list
+			const list = "config/samples/kustomization.yaml"
+			m.put(list, bytes.Replace(m.out[list].data, []byte("- "+path.Base(name)+"\n"), nil, 1))
 			continue
 		}
 		sample["spec"] = map[string]any{}

@@ -156,7 +156,7 @@ func (f *goFile) mapContext(object *ast.Field, body *ast.BlockStmt) {
 // givenContext is the name of a new parameter for the context: a body that makes
 // one of its own uses it instead.
 func (f *goFile) givenContext(body *ast.BlockStmt) string {
-	if !f.usesFreshContext(body) || declares(body, "ctx") {
+	if !goedit.Has(body, f.isFreshContext) || declares(body, "ctx") {
 		return "_"
 	}
 	f.freshContexts(body, "ctx")
@@ -180,10 +180,6 @@ func (f *goFile) mapFunc(t *ast.FuncType, body *ast.BlockStmt, name string) {
 // context.Background().
 func (f *goFile) isFreshContext(e ast.Expr) bool {
 	return f.calls(e, "context", "TODO") != nil || f.calls(e, "context", "Background") != nil
-}
-
-func (f *goFile) usesFreshContext(body ast.Node) bool {
-	return goedit.Has(body, f.isFreshContext)
 }
 
 // freshContexts replaces contexts that come from nowhere by one that is there.
@@ -245,10 +241,8 @@ func (f *goFile) readWatch(call *ast.CallExpr) (w watch, ok bool) {
 // literalOf is the composite literal that an expression is, or points to;
 // new(T) counts as one.
 func literalOf(e ast.Expr) *ast.CompositeLit {
-	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 {
-		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "new" {
-			return &ast.CompositeLit{Type: call.Args[0], Lbrace: call.Lparen, Rbrace: call.Rparen}
-		}
+	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 && isNamed(call.Fun, "new") {
+		return &ast.CompositeLit{Type: call.Args[0], Lbrace: call.Lparen, Rbrace: call.Rparen}
 	}
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
 		e = u.X
@@ -267,11 +261,7 @@ func (f *goFile) value(lit *ast.CompositeLit, key string) string {
 
 func valueOf(lit *ast.CompositeLit, key string) ast.Expr {
 	for _, e := range lit.Elts {
-		kv, ok := e.(*ast.KeyValueExpr)
-		if !ok {
-			continue
-		}
-		if id, ok := kv.Key.(*ast.Ident); ok && id.Name == key {
+		if kv, ok := e.(*ast.KeyValueExpr); ok && isNamed(kv.Key, key) {
 			return kv.Value
 		}
 	}
@@ -315,10 +305,8 @@ func (f *goFile) mapperText(e ast.Expr) string {
 			return v.Name
 		}
 		return v.Name + ".Map"
-	case *ast.UnaryExpr:
-		return "(" + f.Text(v) + ").Map"
-	case *ast.CompositeLit:
-		return "(" + f.Text(v) + ").Map"
+	case *ast.UnaryExpr, *ast.CompositeLit:
+		return "(" + f.Text(e) + ").Map"
 	}
 	return f.Text(e)
 }
@@ -329,11 +317,9 @@ func oldWatches(f *goFile) {
 	for fn := range f.Functions() {
 		mgr := f.managerParam(fn)
 		for call := range goedit.Each[*ast.CallExpr](fn.Body) {
-			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || sel.Sel.Name != "Watch" {
-				continue
+			if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Watch" {
+				f.oldWatch(call, mgr)
 			}
-			f.oldWatch(call, mgr)
 		}
 	}
 }
@@ -366,13 +352,9 @@ func (f *goFile) replaceArgs(call *ast.CallExpr, text string) {
 // managerParam is the name of a function's parameter that is the manager.
 func (f *goFile) managerParam(fn *ast.FuncDecl) string {
 	for _, p := range fn.Type.Params.List {
-		if f.isManager(p.Type) && len(p.Names) > 0 {
+		if f.isAny(p.Type, "Manager", crManager, crRoot) && len(p.Names) > 0 {
 			return p.Names[0].Name
 		}
 	}
 	return ""
-}
-
-func (f *goFile) isManager(e ast.Expr) bool {
-	return f.Is(e, crManager, "Manager") || f.Is(e, crRoot, "Manager")
 }

@@ -14,11 +14,7 @@ var k8sutilCode string
 
 // header is the license header of new Go files, with an empty line behind it.
 func (m *migration) header() string {
-	h := strings.TrimSpace(string(m.files[project.HeaderFile].data))
-	if h == "" {
-		return ""
-	}
-	return h + "\n\n"
+	return strings.TrimLeft(strings.TrimSpace(string(m.files[project.HeaderFile].data))+"\n\n", "\n")
 }
 
 // compat makes the passes that need to know the rest of the project. It points

@@ -307,12 +307,9 @@ func (m *migration) webhookEntry(r, found map[string]any) {
 
 // hasController says whether there is a reconciler for the kind.
 func (m *migration) hasController(kind string) bool {
-	for name, f := range m.files {
-		if strings.HasPrefix(name, "controllers/") && strings.Contains(string(f.data), "type "+kind+"Reconciler struct") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.ownCode(), func(name string) bool {
+		return strings.HasPrefix(name, "controllers/") && strings.Contains(string(m.files[name].data), "type "+kind+"Reconciler struct")
+	})
 }
 
 // webhooksOf finds the webhooks of a kind by the methods of its type. Types

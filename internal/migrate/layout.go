@@ -47,10 +47,8 @@ func detect(files map[string]file) (Layout, error) {
 		}
 		return p.detect(files)
 	}
-	_, hasWatches := files["watches.yaml"]
-	_, hasWatchesYml := files["watches.yml"]
 	switch {
-	case hasWatches || hasWatchesYml:
+	case hasFile(files, "watches.yaml") || hasFile(files, "watches.yml"):
 		return "", foreign(hasDir(files, "helm-charts"))
 	case hasDir(files, "pkg/apis") && (hasFile(files, oldMain) || hasDir(files, "pkg/controller")):
 		return LayoutSDK0, nil // with charts or roles of its own, maybe

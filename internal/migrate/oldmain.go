@@ -299,12 +299,8 @@ func (p *oldProgram) literal(lit *ast.CompositeLit) string {
 // marked has a part of the old code that is not carried over as a comment below
 // a mark.
 func (p *oldProgram) marked(n ast.Node, format string, args ...any) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\t%s\n", todoLine("%s:%d %s", keptMain, p.file.Line(n.Pos()), fmt.Sprintf(format, args...)))
-	for line := range strings.Lines(p.file.Text(n)) {
-		fmt.Fprintf(&b, "\t//\t%s\n", strings.TrimRight(line, "\n"))
-	}
-	return b.String()
+	mark := todoLine("%s:%d %s", keptMain, p.file.Line(n.Pos()), fmt.Sprintf(format, args...))
+	return fmt.Sprintf("\t%s\n\t//\t%s\n", mark, strings.ReplaceAll(p.file.Text(n), "\n", "\n\t//\t"))
 }
 
 // portable says whether an expression means the same in the new main program:

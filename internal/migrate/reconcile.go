@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/example/mysdk/internal/controllernames"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // isReconcile says whether a method is Reconcile as it was before
@@ -71,7 +72,7 @@ func (f *goFile) reconcileContext(fn *ast.FuncDecl) {
 	if own != nil {
 		f.RemoveLines(own)
 	}
-	if name == "reconcileCtx" && !f.usesFreshContext(fn.Body) {
+	if name == "reconcileCtx" && !goedit.Has(fn.Body, f.isFreshContext) {
 		name = "_"
 	}
 	f.Insert(fn.Type.Params.Opening+1, name+" "+f.Need("context", "")+".Context, ")
