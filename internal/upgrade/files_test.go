@@ -120,17 +120,19 @@ func TestRewriter_Said(t *testing.T) {
 func TestUpgrade_Formats(t *testing.T) {
 	goLine := regexp.MustCompile(`(?m)^go [0-9.]+$`)
 	for was, want := range map[string]bool{"go 1.22.0": true, "go 1.25.0": false} {
-		for _, mine := range []string{"", " # mine"} {
+		for _, reject := range []bool{false, true} {
 			s, table := otherTool(t, foreignProject)
 			s.opts.peers = table
 			s.write("go.mod", goLine.ReplaceAllString(s.read("go.mod"), was))
-			s.edit("Makefile", "\tgo build ./cmd\n", "\tgo build ./cmd"+mine+"\n")
+			if reject {
+				s.write("Makefile.rej", "mine\n")
+			}
 			p := s.upgrade()
-			if noted := strings.Contains(strings.Join(p.Notes, "\n"), "run 'go vet -printf -fix ./...'"); p.Formats != want || noted != (want && mine != "") {
-				t.Errorf("%s%s: %v, noted %q", was, mine, p.Formats, p.Notes)
+			if noted := strings.Contains(strings.Join(p.Notes, "\n"), "run 'go vet -printf -fix ./...'"); p.Formats != want || noted != (want && reject) {
+				t.Errorf("%s, %v: %v, noted %q", was, reject, p.Formats, p.Notes)
 			}
 			if p := s.upgrade(); p.Formats {
-				t.Errorf("%s%s: also the second time", was, mine)
+				t.Errorf("%s, %v: also the second time", was, reject)
 			}
 		}
 	}

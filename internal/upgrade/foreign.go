@@ -213,11 +213,17 @@ func (f *foreign) wrote(name string) bool {
 func (p *planner) decideForeign(name string, mine []byte, there bool, after []byte) error {
 	switch {
 	case name == "Makefile": // has fingerprints by section
-		if !there {
+		ours, why := p.makefile()
+		switch {
+		case !there:
+			return nil
+		case why != "":
+			p.note(name, Kept, why+"; mysdk's commands need no Makefile")
 			return nil
 		}
-		return p.foreignMakefile(mine, after)
-	case !there && covered(name) && !p.foreign.wrote(name) && !roleOfKind.MatchString(name) && !p.unlisted(name):
+		p.note(name, Updated, "")
+		return p.tree.Write(name, ours)
+	case !there && covered(name) && !p.foreign.wrote(name) && !roleOfKind.MatchString(name) && !p.unlisted(name) && !p.needsMakefile(name, after):
 		if other := p.definedBy(name, after); other != "" {
 			p.note(other, Kept, path.Base(name)+" is left out: it would define the same objects")
 			return nil
@@ -235,6 +241,10 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 			p.note(name, Kept, "ours would keep "+dir+", which your code imports, out of the image build")
 			return err
 		}
+	}
+	if _, stays := p.makefile(); name == "Dockerfile" && stays != "" && bytes.Contains(p.original("Makefile"), []byte("FROM --platform=")) {
+		// The Makefile's docker-buildx adds the flag, which docker refuses if it is there twice.
+		after = bytes.Replace(after, []byte("FROM --platform=$BUILDPLATFORM "), []byte("FROM "), 1)
 	}
 	if name == mainFile {
 		carried, ok := splitMain(string(mine), p.project.Repo).into(string(after), p.project.Repo)
@@ -278,6 +288,9 @@ func (p *planner) obstacle(name string, mine, after []byte) string {
 	const wiring, proxy = "config/default/kustomization.yaml", "config/default/manager_auth_proxy_patch.yaml"
 	if p.foreign.match(name, p.foreign.facts.normal(name, mine)) == nil {
 		return "not as " + p.plan.Tool + " wrote it"
+	}
+	if p.needsMakefile(name, after) {
+		return "it goes with your Makefile"
 	}
 	if strings.HasPrefix(name, "config/") && isYAML(name) && !holds(after, mine) {
 		return "it configures what ours does not"

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -254,4 +255,13 @@ func (p *Plan) actions() map[string]Action {
 		out[f.Path] = f.Action
 	}
 	return out
+}
+
+// detail is what the plan says of a file besides.
+func (p *Plan) detail(name string) string {
+	i := slices.IndexFunc(p.Files, func(f File) bool { return f.Path == name })
+	if i < 0 {
+		return ""
+	}
+	return p.Files[i].Detail
 }

@@ -26,7 +26,6 @@ func TestForeign_Killed(t *testing.T) {
 	base, table := otherTool(t, foreignProject)
 	base.opts.peers = table
 	base.edit("go.mod", runtimeModule+" v0.22.0", runtimeModule+" v0.15.0")
-	base.edit("Makefile", "\tgo build ./cmd\n", "\tgo build ./cmd # mine\n")
 	base.write("api/v1/shop_webhook.go", shopTypes)
 	plan, err := base.opts.New()
 	if err != nil {
@@ -38,7 +37,7 @@ func TestForeign_Killed(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, want := base.files(), done.files()
-	if len(plan.Conflicts()) != 1 || want["api/v1/shop_webhook.go"] == before["api/v1/shop_webhook.go"] || want["AGENTS.md"] == "" {
+	if want["Makefile"] == before["Makefile"] || want["api/v1/shop_webhook.go"] == before["api/v1/shop_webhook.go"] || want["AGENTS.md"] == "" {
 		t.Fatal("the upgrade does less than it should")
 	}
 	// Every fifth call fails, at the others it is killed.
