@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -97,7 +98,7 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 			err = o.layOwn(at, rendered)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("render %s again: %w", describe(e.Group, e.Version, e.Kind), err)
+			return nil, f.unfit(e, entries[:i], err)
 		}
 		if len(hooks) > 0 {
 			webhooks = append(webhooks, runs{e, e.id + " webhooks", hooks})
@@ -111,6 +112,20 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 	out.Files = at.files
 	maps.Copy(out.Files, rendered)
 	return out, nil
+}
+
+// unfit is the error about an entry of PROJECT, with what to change there where the
+// one of create names its flags.
+func (f *File) unfit(e entry, earlier []entry, err error) error {
+	for _, other := range earlier {
+		switch {
+		case other.GVK == e.GVK:
+			return clierr.Failedf("remove one of them", "%s has %s twice", FileName, describe(e.Group, e.Version, e.Kind))
+		case other.Group != e.Group && other.HasAPI() && !f.config.IsMultiGroup():
+			err = &clierr.Error{Err: err, Hint: "add the line 'multigroup: true' to " + FileName}
+		}
+	}
+	return fmt.Errorf("render %s again: %w", describe(e.Group, e.Version, e.Kind), err)
 }
 
 // nameAsOwn gives config/default the namespace and the prefix of the user's.

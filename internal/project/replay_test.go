@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -341,5 +342,29 @@ func TestReplay_OwnNames(t *testing.T) {
 	}
 	if text := string(got.Files[name]); !strings.Contains(text, "\nnamespace: store\n") || !strings.Contains(text, "\nnamePrefix: acme-\n") {
 		t.Errorf("%s:\n%s", name, text)
+	}
+}
+
+// An entry that PROJECT cannot have is an error about PROJECT, not about the flags
+// of create.
+func TestReplay_Unfit(t *testing.T) {
+	const head = "domain: example.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: shop\nrepo: example.com/shop\nresources:\n"
+	entry := func(group string) string {
+		return "- api:\n    crdVersion: v1\n    namespaced: true\n  domain: example.com\n  group: " + group + "\n  kind: Cart\n  path: example.com/shop/api/v1\n  version: v1\n"
+	}
+	for name, c := range map[string]struct{ resources, err, hint string }{
+		"an entry twice": {entry("sale") + entry("sale"), "PROJECT has sale/v1 Cart twice", "remove one of them"},
+		"two groups":     {entry("sale") + entry("shop"), "render shop/v1 Cart again: ", "add the line 'multigroup: true' to PROJECT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := project.Parse([]byte(head + c.resources + "version: \"3\"\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.Replay(project.ReplayOptions{Scaffolder: scaffolder})
+			if err == nil || !strings.HasPrefix(err.Error(), c.err) || clierr.HintOf(err) != c.hint {
+				t.Errorf("got %v, hint %q", err, clierr.HintOf(err))
+			}
+		})
 	}
 }
