@@ -262,12 +262,16 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 // fingerprint: those that the project has are enough.
 var roleOfKind = lazy.Delayed(`^config/rbac/.*_(admin|editor|viewer)_role\.yaml$`)
 
-// unlisted says whether a new file would lie beside a kustomization that stays
-// as it is and does not know of it. That of config/rbac is added to.
+// unlisted says whether no kustomization would know of a new file: the one
+// beside it stays as it is, or the user has removed it. That of config/rbac is
+// added to.
 func (p *planner) unlisted(name string) bool {
 	list := path.Join(path.Dir(name), "kustomization.yaml")
 	mine := p.original(list)
-	if len(mine) == 0 || path.Dir(name) == "config/rbac" {
+	switch {
+	case len(mine) == 0:
+		return len(p.after[list]) > 0 && (!covered(list) || p.foreign.wrote(list))
+	case path.Dir(name) == "config/rbac":
 		return false
 	}
 	return len(p.foreign.known[list]) == 0 || p.obstacle(list, mine, p.after[list]) != ""

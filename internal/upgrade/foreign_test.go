@@ -146,6 +146,7 @@ func TestForeign_Removed(t *testing.T) {
 		"roles that every version wrote":    {[]string{"config/rbac/memcached_editor_role.yaml", "config/rbac/memcached_viewer_role.yaml"}, false},
 		"roles that only later ones wrote":  {[]string{"config/rbac/memcached_admin_role.yaml"}, false},
 		"what is known":                     {[]string{"Dockerfile", "config/manager/manager.yaml"}, false},
+		"what a kustomization would list":   {[]string{"config/rbac/kustomization.yaml", "config/rbac/metrics_reader_role.yaml"}, false},
 		"what no version of the tool wrote": {[]string{"AGENTS.md"}, true},
 	}
 	for name, c := range tests {
