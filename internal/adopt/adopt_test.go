@@ -192,7 +192,8 @@ func TestInspectRefuses(t *testing.T) {
 func TestScan(t *testing.T) {
 	w := world(t, map[string]string{
 		"cmd/main.go":     "package main\n\n// ctrl.NewManager( is below\nvar m, _ = ctrl.NewManager(c, o)\n",
-		"cmd/ns.go":       "package main\n\nconst ns = \"WATCH_NAMESPACE\"\n",
+		"cmd/deploy.go":   "package main\n\nfunc f() { data[\"WATCH_NAMESPACE\"] = ns }\n",
+		"cmd/ns.go":       "package main\n\ntype c struct {\n\tNS string `env:\"WATCH_NAMESPACE\"`\n}\n",
 		"c/suite_test.go": "package c\n\nvar e = &envtest.Environment{\n\tUseExistingCluster: &yes,\n}\n",
 		"c/k_test.go":     "package c\n",
 		"broken.go":       "package {\n",
@@ -201,7 +202,7 @@ func TestScan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &facts{namespaces: "cmd/ns.go:3", manager: "cmd/main.go:4", envtest: []string{"c/suite_test.go:3"}, existing: "c/suite_test.go:4", tests: 2}
+	want := &facts{namespaces: "cmd/ns.go:4", manager: "cmd/main.go:4", envtest: []string{"c/suite_test.go:3"}, existing: "c/suite_test.go:4", tests: 2}
 	if d := cmp.Diff(want, f, cmp.AllowUnexported(facts{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

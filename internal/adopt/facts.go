@@ -21,7 +21,7 @@ type facts struct {
 }
 
 var (
-	readsNamespaces = lazy.Delayed(`"WATCH_NAMESPACE"`)
+	readsNamespaces = lazy.Delayed(`"WATCH_NAMESPACE"([^\]]|\]\s*([^\s=]|==|$)|$)`) // not ["WATCH_NAMESPACE"] = value
 	makesManager    = lazy.Delayed(`\bNewManager\(`)
 	startsPlane     = lazy.Delayed(`\benvtest\.Environment\{`)
 	wantsCluster    = lazy.Delayed(`\bUseExistingCluster\b`)
