@@ -3,6 +3,7 @@ package adopt
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 
@@ -57,6 +58,10 @@ func (in *inspection) generated() (Command, fileset.Set, error) {
 			return Command{}, fileset.Set{}, err
 		}
 		list = append(list, fmt.Sprintf("%s:%d: %s", file, line, why))
+		if found.Edited && !strings.HasPrefix(why, onlyVersion) {
+			r.Set.Drop(file)
+			continue
+		}
 		in.report.Changes = append(in.report.Changes, Change{file, "regenerate it: " + why})
 	}
 	return Command{Name: name, Status: Works, Detail: detail, Do: list}, r.Set, nil
@@ -85,6 +90,9 @@ func (in *inspection) keepCalls(found calls.Found, used []generate.Call) (filese
 	return set, set.Put(calls.File, fileset.File{Data: data})
 }
 
+// onlyVersion is a difference that no edit of generated files makes.
+const onlyVersion = "only the version of controller-gen"
+
 // difference says where a file begins to differ and what kind of difference
 // it is.
 func (in *inspection) difference(file string, set fileset.Set) (line int, why string, err error) {
@@ -102,7 +110,7 @@ func (in *inspection) difference(file string, set fileset.Set) (line int, why st
 	line, why = firstDifference(old, f.Data), "content"
 	was, now := generatorLine.FindSubmatch(old), generatorLine.FindSubmatch(f.Data)
 	if was != nil && now != nil && bytes.Equal(generatorLine.ReplaceAll(old, nil), generatorLine.ReplaceAll(f.Data, nil)) {
-		why = fmt.Sprintf("only the version of controller-gen (%s, now %s)", was[1], now[1])
+		why = fmt.Sprintf("%s (%s, now %s)", onlyVersion, was[1], now[1])
 	}
 	return line, why, nil
 }

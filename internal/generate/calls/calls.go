@@ -25,6 +25,9 @@ type Found struct {
 	// each with its place; Unusable counts the latter.
 	Notes    []string
 	Unusable int
+	// Edited says that commands follow the calls which mysdk does not run: the
+	// files that it generates may not be the project's.
+	Edited bool
 }
 
 // finder collects calls.
@@ -227,6 +230,7 @@ func (f *finder) follow() func() {
 				note += fmt.Sprintf(" (and %d more)", n)
 			}
 			f.found.Notes = append(f.found.Notes, note)
+			f.found.Edited = true
 		}
 		outer.called = outer.called || f.steps.called
 		f.steps = outer
