@@ -283,7 +283,7 @@ func (s *createAPISubcommand) PreScaffold(disk machinery.Filesystem) error {
 
 // checkMain refuses a project without a main.go to wire into.
 func checkMain(disk afero.Fs) error {
-	const hint = "run 'mysdk init' first, or restore the file"
+	const hint = "create wires kinds in at the scaffold markers of cmd/main.go: restore the file, or move the operator's main package there"
 	info, err := disk.Stat(mainPath)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
