@@ -15,6 +15,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/mainpkg"
 	"github.com/example/mysdk/internal/upgrade"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -216,15 +217,16 @@ func generateUpgraded(ctx context.Context, f *cli.Factory, set fileset.Set, dryR
 	case ctx.Err() != nil:
 		return set, false, ctx.Err()
 	}
-	f.Warn("generated files are out of date: %v; fix this, then run 'mysdk generate'", firstLine(err))
+	f.Warn("%s", notGenerated(err))
 	return set, false, nil
 }
 
-// firstLine is what an error says, without what the go command advises.
-func firstLine(err error) string {
+// notGenerated is the warning for an error of the generators: its first line,
+// without what the go command advises, and what to do.
+func notGenerated(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	line, _, _ = strings.Cut(line, "; to ")
-	return line
+	return fmt.Sprintf("generated files are out of date: %s; %s, then run 'mysdk generate'", strings.TrimSuffix(line, ":"), cmp.Or(mainpkg.Hint(err.Error()), "fix this"))
 }
 
 // checkClean refuses to write into a project with changes that git has not

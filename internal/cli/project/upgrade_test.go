@@ -3,6 +3,7 @@ package project
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -139,6 +140,19 @@ func TestNextAfterUpgrade(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// The warning names the command that helps, where there is one.
+func TestNotGenerated(t *testing.T) {
+	for said, want := range map[string]string{
+		"load packages: inconsistent vendoring in /shop:\n\ta@v1: is explicitly required": "load packages: inconsistent vendoring in /shop; run 'go mod vendor', or take -mod=vendor out of GOFLAGS",
+		"a.go:3:8: no required module provides package b.c/d; to add it:\n\tgo get b.c/d": "a.go:3:8: no required module provides package b.c/d; run 'go mod tidy'",
+		"a.go:3:8: undefined: b": "a.go:3:8: undefined: b; fix this",
+	} {
+		if got := notGenerated(errors.New(said)); got != "generated files are out of date: "+want+", then run 'mysdk generate'" {
+			t.Errorf("%q: %s", said, got)
+		}
 	}
 }
 
