@@ -95,7 +95,7 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 	}
 	data := m.files[name].data
 	m.keep(name, name, markGoneConfig(data))
-	if docs, err := documents(m.out[name].data); err == nil {
+	if docs, err := yamledit.Documents(m.out[name].data); err == nil {
 		for _, d := range docs {
 			m.generated(d.Content[0])
 		}
