@@ -334,7 +334,8 @@ func reportAPI(f *cli.Factory, set fileset.Set, before, after *project.Project, 
 		}
 		group, api, types = r.QualifiedGroup(), r.API, r.Path
 		switch {
-		case api && r.Controller:
+		case !o.resource: // PROJECT may have had the API before
+		case api && (r.Controller || f.Given["controller-name"]):
 			what = "API and controller"
 		case api:
 			what = "API"
