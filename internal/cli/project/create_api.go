@@ -318,7 +318,7 @@ func keepsTheUsers(f *cli.Factory, set fileset.Set) error {
 			if err := f.Print(diff); err != nil {
 				return err
 			}
-			return clierr.Failedf("add --overwrite to remove the lines marked - above", "nothing was written: --force would remove lines you added")
+			return clierr.Failedf("add --overwrite to remove the lines marked - above", "nothing was written: --force would remove lines that differ from the scaffold")
 		}
 	}
 	return nil

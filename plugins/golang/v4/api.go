@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -115,13 +116,16 @@ func (s *createAPISubcommand) field(name string) any {
 // and completes the resource.
 func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 	s.resource = res
-	if res.Plural == "" || s.plural != "" {
-		res.Plural = or(s.plural, resource.RegularPlural(res.Kind))
-	}
 	if found, err := s.config.GetResource(res.GVK); err == nil {
 		s.existing = &found
+		if err := s.keepFlags(); err != nil {
+			return err
+		}
 	} else if !s.doResource && s.external == (external{}) && s.recorded["external"] == true { // its domain is not the project's
 		s.externalPath, s.externalDomain = text(s.recorded["path"]), text(s.recorded["domain"])
+	}
+	if res.Plural == "" || s.plural != "" {
+		res.Plural = or(s.plural, resource.RegularPlural(res.Kind))
 	}
 	if s.from != "" && !s.changed("pattern") {
 		s.pattern = patternBlank
@@ -153,6 +157,34 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 	return res.Validate()
 }
 
+// keepFlags sets the flags that were not given to what the kind was made with:
+// --force writes its files again, not those of another pattern.
+func (s *createAPISubcommand) keepFlags() error {
+	if !s.force || !s.doResource || !s.existing.HasAPI() {
+		return nil
+	}
+	flags, _, err := s.plugin.Recorded(s.config, *s.existing, "")
+	if err != nil {
+		return err
+	}
+	delete(flags, "controller") // one that is missing is written
+	gvk := s.existing.GVK
+	gvk.Version = flags["from"]
+	if s.changed("pattern") || !s.config.HasResource(gvk) {
+		delete(flags, "from")
+	}
+	flags["plural"], flags["namespaced"] = s.existing.Plural, strconv.FormatBool(s.existing.API.Namespaced)
+	for name, value := range flags {
+		if s.changed(name) {
+			continue
+		}
+		if err := s.flags.Lookup(name).Value.Set(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkFlags refuses flags that contradict each other.
 func (s *createAPISubcommand) checkFlags() error {
 	switch {
@@ -171,6 +203,8 @@ func (s *createAPISubcommand) checkFlags() error {
 	case s.existing != nil && s.existing.HasAPI() && s.doResource && !s.force:
 		return usage("edit its types, add a version with --version, add a controller with --resource=false --controller-name, or recreate its files with --force",
 			"%s is in this project already", describe(s.resource.GVK))
+	case s.existing != nil && s.plural != "" && s.plural != s.existing.Plural:
+		return s.otherPlural()
 	}
 	if err := s.checkExternal(); err != nil {
 		return err

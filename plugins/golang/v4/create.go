@@ -41,6 +41,11 @@ func (s *creation) Generate() bool { return s.generate }
 // what is left to do.
 func (s *creation) Notes() []string { return s.notes }
 
+// otherPlural is the error of a --plural that is not the recorded one.
+func (s *creation) otherPlural() error {
+	return usage("leave out --plural", "the plural of %s is %s", s.existing.Kind, s.existing.Plural)
+}
+
 // extras are the fields of any resource in PROJECT that the resource model of
 // kubebuilder/v3 does not know.
 func (s *creation) extras() map[string]any {

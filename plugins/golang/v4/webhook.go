@@ -193,7 +193,7 @@ func (s *createWebhookSubcommand) complete() error {
 	switch {
 	case s.existing != nil:
 		if s.plural != "" && s.plural != s.existing.Plural {
-			return usage("leave out --plural", "the plural of %s is %s", res.Kind, s.existing.Plural)
+			return s.otherPlural()
 		}
 		res.Domain, res.Plural, res.Path = s.existing.Domain, s.existing.Plural, s.existing.Path
 		if s.existing.HasAPI() {
