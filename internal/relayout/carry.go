@@ -180,6 +180,12 @@ func (c *carrier) file(name string, mine []byte) error {
 		}
 		c.problems = append(c.problems, Problem{Path: name, First: p.First, Last: p.Last, What: what})
 	}
+	if len(conflicts) > 0 && len(WebhookNames(after)) < len(WebhookNames(before)) {
+		merged = disableWebhooks(mine, before, after) // all of its code stays, or it would not compile
+		if c.Force {
+			c.problem(name, "the code of the webhook stays, and its +kubebuilder:webhook marker is disabled: nothing calls it")
+		}
+	}
 	return c.put(name, to, merged)
 }
 

@@ -116,6 +116,9 @@ func TestCarry(t *testing.T) {
 		two.Moves[from] = to
 	}
 	two.Moves["internal/controller/kind_x.go"] = "internal/controller/shop/kind_x.go"
+	const webhook, b = "internal/webhook/v1/kind_webhook.go", "// +kubebuilder:webhook:path=/b,name=b.kb.io\n\nfunc b() {}\n"
+	const both = "package v1\n\nimport _ \"a\"\n\nvar _ = chain(a, b)\n\n// +kubebuilder:webhook:path=/a,name=a.kb.io\n\nfunc a() {}\n\n" + b
+	changed := strings.Replace(both, "a() {}", "a() { mine() }", 1) + "\n// +kubebuilder:webhook:path=/mine,name=mine.kb.io\n"
 	tests := map[string]struct {
 		change   Change
 		mine     tree // beyond flat
@@ -189,6 +192,14 @@ func TestCarry(t *testing.T) {
 		},
 		"removed, and something is left":   {change: remove, mine: tree{"api/v1/mine.go": "package v1\n"}, problems: []string{"api/v1/mine.go: would be the only file left in its package"}},
 		"removed, and something needs it":  {change: remove, mine: tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n"}, problems: []string{"x/x.go:3: imports example.com/op/api/v1, which will be removed"}},
+		"a webhook removed, although changed": {
+			Change{Module: "example.com/op", Before: flat.with(tree{webhook: both}).bytes(), After: bare.with(tree{webhook: "package v1\n\nvar _ = chain(b)\n\n" + b}).bytes(), Force: true},
+			tree{webhook: changed}, tree{webhook: strings.Replace(changed, "+kubebuilder:webhook:path=/a,", "kubebuilder:webhook:path=/a,", 1)},
+			[]string{
+				webhook + ": the code of the webhook stays, and its +kubebuilder:webhook marker is disabled: nothing calls it",
+				webhook + ":3-9: conflicts with your changes",
+			},
+		},
 		"added where there is a file":      {change: Change{Module: "example.com/op", Before: bare.bytes(), After: flat.bytes()}, mine: tree{"AGENTS.md": "flat\n"}},
 		"removed already, nothing happens": {change: remove, mine: bare.with(tree{"api/v1/kind_types.go": "", "internal/controller/kind_x.go": "", "internal/controller/suite.go": "", "config/rbac/kind_role.yaml": ""}), want: tree{}},
 	}

@@ -115,3 +115,17 @@ func WebhookNames(src []byte) map[string]string {
 	}
 	return names
 }
+
+// disableWebhooks makes plain comments of the markers in a Go file of those webhooks
+// that before has and after has not.
+func disableWebhooks(src, before, after []byte) []byte {
+	was, is := WebhookNames(before), WebhookNames(after)
+	return webhookMarker.ReplaceAllFunc(src, func(marker []byte) []byte {
+		for url := range WebhookNames(marker) {
+			if was[url] != "" && is[url] == "" {
+				return bytes.Replace(marker, []byte("+"), nil, 1)
+			}
+		}
+		return marker
+	})
+}
