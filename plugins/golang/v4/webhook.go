@@ -1,6 +1,7 @@
 package v4
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -166,8 +167,6 @@ func (s *createWebhookSubcommand) checkFlags() error {
 		return usage("add --defaulting", "--defaulting-path is the path of a webhook that is not asked for")
 	case s.validationPath != "" && !s.validation:
 		return usage("add --programmatic-validation", "--validation-path is the path of a webhook that is not asked for")
-	case s.defaultingPath != "" && s.defaultingPath == s.validationPath:
-		return usage("use two paths", "both webhooks cannot be at %s", s.defaultingPath)
 	case !slices.Contains([]string{"", certsSelf, certsCertManager, certsOLM}, s.certs):
 		return usage("use --certs self, cert-manager or olm", "certs %q is not known", s.certs)
 	}
@@ -218,6 +217,10 @@ func (s *createWebhookSubcommand) complete() error {
 	}
 	if s.validation {
 		s.validationPath = or(s.validationPath, s.recorded.validationPath)
+	}
+	defaulting := cmp.Or(s.defaultingPath, s.recorded.defaultingPath, s.usualPath("mutate"))
+	if defaulting == cmp.Or(s.validationPath, s.recorded.validationPath, s.usualPath("validate")) { // only one would be served
+		return usage("use two paths", "both webhooks cannot be at %s", defaulting)
 	}
 	if s.conversion && !res.HasAPI() {
 		return usage("leave out --conversion", "%s is not this project's: who has a kind converts it", describe(res.GVK))

@@ -262,6 +262,8 @@ func TestARepeatedWebhookIsRefused(t *testing.T) {
 		"one of two":  {memcached + " --defaulting", memcached + " --defaulting --programmatic-validation", "--defaulting already"},
 		"conversion":  {memcachedV1 + " --conversion", memcachedV1 + " --conversion", "--conversion already"},
 		"another hub": {memcachedV1 + " --conversion", memcached + " --conversion", "v1 is the hub of Memcached already"},
+		"other path":  {memcached + " --defaulting --defaulting-path=/x", memcached + " --programmatic-validation --validation-path=/x", "both webhooks cannot be at /x"},
+		"usual path":  {memcached + " --programmatic-validation", memcached + " --defaulting --defaulting-path=/validate-cache-example-com-v1alpha1-memcached", "both webhooks cannot be"},
 		"other certs": {memcached + " --defaulting", memcached + " --programmatic-validation --certs=olm", "come from self"},
 	} {
 		t.Run(name, func(t *testing.T) {
