@@ -24,9 +24,11 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	shipv1 "example.com/webhook-olm/api/ship/v1"
 	shipv1alpha1 "example.com/webhook-olm/api/ship/v1alpha1"
 	shipcontroller "example.com/webhook-olm/internal/controller/ship"
 	webhookappsv1 "example.com/webhook-olm/internal/webhook/apps/v1"
+	webhookshipv1 "example.com/webhook-olm/internal/webhook/ship/v1"
 	webhookshipv1alpha1 "example.com/webhook-olm/internal/webhook/ship/v1alpha1"
 	// +kubebuilder:scaffold:imports
 )
@@ -40,6 +42,7 @@ func init() {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 
 	utilruntime.Must(shipv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(shipv1.AddToScheme(scheme))
 	// +kubebuilder:scaffold:scheme
 }
 
@@ -79,6 +82,12 @@ func main() {
 	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
 		if err := webhookappsv1.SetupDeploymentWebhookWithManager(mgr); err != nil {
 			setupLog.Error(err, "Failed to create webhook", "webhook", "Deployment")
+			os.Exit(1)
+		}
+	}
+	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
+		if err := webhookshipv1.SetupFrigateWebhookWithManager(mgr); err != nil {
+			setupLog.Error(err, "Failed to create webhook", "webhook", "Frigate")
 			os.Exit(1)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -88,6 +89,9 @@ func runTests(m *testing.M) (code int, err error) {
 		}
 		testEnv.BinaryAssetsDirectory = found[len(found)-1]
 	}
+	if err := onlyExactMatches(&testEnv.WebhookInstallOptions); err != nil {
+		return 0, fmt.Errorf("reading the webhooks: %w", err)
+	}
 	if cfg, err = testEnv.Start(); err != nil {
 		return 0, fmt.Errorf("starting the API server: %w", err)
 	}
@@ -97,6 +101,25 @@ func runTests(m *testing.M) (code int, err error) {
 		return 0, fmt.Errorf("making the client: %w", err)
 	}
 	return m.Run(), nil
+}
+
+// onlyExactMatches keeps the API server from calling the webhooks of other versions of
+// a kind, with converted objects: the tests serve those of this package alone.
+func onlyExactMatches(webhooks *envtest.WebhookInstallOptions) error {
+	err := errors.Join(webhooks.PrepWithoutInstalling(), webhooks.Cleanup()) // Start makes the certificates
+	webhooks.Paths = nil
+	exact := admissionv1.Exact
+	for _, c := range webhooks.MutatingWebhooks {
+		for i := range c.Webhooks {
+			c.Webhooks[i].MatchPolicy = &exact
+		}
+	}
+	for _, c := range webhooks.ValidatingWebhooks {
+		for i := range c.Webhooks {
+			c.Webhooks[i].MatchPolicy = &exact
+		}
+	}
+	return err
 }
 
 // createNamespace makes a namespace that lives as long as the test.

@@ -23,6 +23,7 @@ type FrigateStatus struct {
 }
 
 // +kubebuilder:object:root=true
+// +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 
 // Frigate is one object of the frigates API.
