@@ -175,14 +175,11 @@ func (s *createAPISubcommand) keepFlags() error {
 	}
 	flags["plural"], flags["namespaced"] = s.existing.Plural, strconv.FormatBool(s.existing.API.Namespaced)
 	for name, value := range flags {
-		if s.changed(name) {
-			continue
-		}
-		if err := s.flags.Lookup(name).Value.Set(value); err != nil {
-			return err
+		if !s.changed(name) {
+			err = errors.Join(err, s.flags.Lookup(name).Value.Set(value))
 		}
 	}
-	return nil
+	return err
 }
 
 // checkFlags refuses flags that contradict each other.
