@@ -109,10 +109,10 @@ type history struct {
 	object   Object
 	busy     []Reconcile // all of the controller's calls
 	calls    []Reconcile
-	told     map[uint64]bool // writes that explain an earlier call
-	follows  map[place]bool  // which part of an object's changes was followed by a call
-	failures int             // calls in a row that asked to be called again, by an error too
-	timers   []timer         // that may still call, the newest last
+	told     map[uint64]bool   // writes that explain an earlier call
+	follows  map[place]float64 // how many changes an object has, if nearly each was followed by a call
+	failures int               // calls in a row that asked to be called again, by an error too
+	timers   []timer           // that may still call, the newest last
 }
 
 // timer is a call that an earlier one has asked for.
@@ -192,8 +192,9 @@ func (h *history) find(n int) []Cause {
 	due, older := h.due(c, before)
 	list = append(list, due...)
 	if n > 0 {
+		least := min(len(list), 1) + 1 // by itself it is the likeliest cause, not so beside a surer one
 		for _, x := range others {
-			if x.fresh && h.maps(x.change) {
+			if x.fresh && h.maps(x.change, least) {
 				list = append(list, x.Cause)
 			}
 		}
@@ -212,7 +213,7 @@ func (h *history) find(n int) []Cause {
 	// that was sent may not have been heard yet.
 	told := func(x candidate) bool { return x.sent && !h.near(n, x.at, atOnce) }
 	own = slices.DeleteFunc(own, told)
-	others = slices.DeleteFunc(others, func(x candidate) bool { return told(x) || !h.maps(x.change) })
+	others = slices.DeleteFunc(others, func(x candidate) bool { return told(x) || !h.maps(x.change, 1) })
 	for _, again := range [][]candidate{own, others} {
 		if len(again) > 0 {
 			return []Cause{again[len(again)-1].Cause}
@@ -358,12 +359,12 @@ func (h *history) near(n int, t time.Time, within time.Duration) bool {
 }
 
 // maps reports whether the operator is called for an object by another's
-// changes: as nearly each of them was followed by a call.
-func (h *history) maps(x change) bool {
+// changes: as nearly each of them was followed by a call, and there are some at least.
+func (h *history) maps(x change, least int) bool {
 	if h.follows == nil {
 		h.follow()
 	}
-	return h.follows[place{x.Resource, x.Group, x.Namespace, x.Name}]
+	return h.follows[place{x.Resource, x.Group, x.Namespace, x.Name}] >= float64(least)
 }
 
 // follow looks through all changes of other objects, but for those before the first
@@ -382,9 +383,10 @@ func (h *history) follow() {
 			followed[at]++
 		}
 	}
-	h.follows = map[place]bool{}
+	h.follows = all
 	for at, n := range all {
-		share := followed[at] / n
-		h.follows[at] = share >= minFollowed || n < few && share >= fewFollowed
+		if share := followed[at] / n; share < minFollowed && (n >= few || share < fewFollowed) {
+			delete(all, at)
+		}
 	}
 }

@@ -177,10 +177,19 @@ func TestWhy(t *testing.T) {
 			nil, [][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
 		},
 		"several changes before one call": {
-			[]Reconcile{call("a", 1, nil), call("b", 5, func(c *Reconcile) { c.End = second(6) }), call("c", 6.001, nil)},
-			[]Request{write(3, 4.99, "Shop", "s", nil), write(4, 5.2, "Shop", "s", nil), write(5, 5.3, "Deployment", "s-web", owned), write(6, 5.4, "Deployment", "shared", nil)},
-			[]Event{sent(4.995, "Shop", "s", "8"), sent(5.21, "Shop", "s", "9"), sent(5.31, "Deployment", "s-web", "8"), sent(5.41, "Deployment", "shared", "8")},
-			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"Shop s changed by kubectl", "Deployment s-web changed by kubectl", "Deployment shared changed by kubectl"}},
+			[]Reconcile{call("a", 1, nil), call("b", 2, nil), call("c", 5, func(c *Reconcile) { c.End = second(6) }), call("d", 6.001, nil)},
+			[]Request{
+				write(3, 1.99, "Deployment", "shared", nil), write(4, 4.99, "Shop", "s", nil), write(5, 5.2, "Shop", "s", nil), write(6, 5.3, "Deployment", "s-web", owned),
+				write(7, 5.4, "Deployment", "shared", nil), write(8, 5.4, "Deployment", "stranger", nil),
+			},
+			[]Event{
+				sent(1.991, "Deployment", "shared", "8"), sent(4.995, "Shop", "s", "8"), sent(5.21, "Shop", "s", "9"), sent(5.31, "Deployment", "s-web", "8"),
+				sent(5.41, "Deployment", "shared", "9"), sent(5.41, "Deployment", "stranger", "8"),
+			},
+			[][]string{
+				{"the operator started"}, {"Deployment shared changed by kubectl"}, {"Shop s changed by kubectl"},
+				{"Shop s changed by kubectl", "Deployment s-web changed by kubectl", "Deployment shared changed by kubectl"},
+			},
 		},
 		"known to the operator later": {
 			[]Reconcile{call("a", 1, nil), call("b", 5, nil), call("c", 8.001, nil)},
