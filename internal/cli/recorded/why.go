@@ -148,18 +148,19 @@ func named(rec recording.Recording, word string) recording.Object {
 	return o
 }
 
-// known is a hint that names what was reconciled, or the right whose lack keeps
-// objects of a kind from that; empty: of any kind.
+// known is a hint that names what was reconciled, of a kind as far as there is any, or the
+// right whose lack keeps objects of the kind from that; empty: of any kind.
 func known(rec recording.Recording, kind string) string {
 	ofKind := func(c recording.Reconcile) bool { return kind == "" || c.Kind == "" || strings.EqualFold(c.Kind, kind) }
-	if lacks := rec.Unwatched(); len(lacks) > 0 && !slices.ContainsFunc(rec.Reconciles, ofKind) {
+	some := slices.ContainsFunc(rec.Reconciles, ofKind)
+	if lacks := rec.Unwatched(); len(lacks) > 0 && !some {
 		return fmt.Sprintf("run 'mysdk rights' for the marker to add: the operator may not %s, and a controller starts only when it may", strings.Join(recording.Summary(lacks), "; "))
 	}
 	seen := map[string]bool{}
 	var list []string
 	for _, c := range rec.Reconciles {
 		one := c.Command()
-		if !seen[one] && len(list) < namesShown {
+		if !seen[one] && len(list) < namesShown && (ofKind(c) || !some) {
 			seen[one], list = true, append(list, one)
 		}
 	}

@@ -18,6 +18,7 @@ func TestKnown(t *testing.T) {
 		others = "objects that were: mysdk why cart/a"
 	)
 	carts := []recording.Reconcile{{Object: recording.Object{Kind: "Cart", Namespace: "default", Name: "a"}}}
+	zone := recording.Reconcile{Object: recording.Object{Kind: "Zone", Name: "z"}}
 	for name, tc := range map[string]struct {
 		use   recording.Use
 		calls []recording.Reconcile
@@ -32,6 +33,8 @@ func TestKnown(t *testing.T) {
 		"by a library":                  {denied("list", recording.Use{Frames: []string{"k8s.io/client-go/a.go:9"}}), nil, "", rights},
 		"of the kind that is asked for": {denied("list", recording.Use{}), carts, "Shop", rights},
 		"of another kind":               {denied("list", recording.Use{}), carts, "cart", others},
+		"in no namespace":               {recording.Use{}, append(carts[:1:1], zone), "Zone", "objects that were: mysdk why zone/z --namespace="},
+		"of none of the kinds":          {recording.Use{}, append(carts[:1:1], zone), "Shop", others + "; mysdk why zone/z --namespace="},
 	} {
 		if got := known(recording.Recording{Reconciles: tc.calls, Uses: []recording.Use{tc.use}}, tc.kind); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
