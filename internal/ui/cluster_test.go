@@ -17,10 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
 	"github.com/example/mysdk/internal/manifests"
+	"github.com/example/mysdk/internal/objects"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -314,5 +316,35 @@ func changeObjects(r reader) {
 	then := r.shows(strings.ReplaceAll(link, "&amp;", "&"), `name=mine&amp;namespace=default">mine</a>`, "The objects then")
 	if strings.Contains(then, "the cluster as it is") {
 		r.t.Error("a change of before is the newest")
+	}
+}
+
+// TestNotRunning: pages about a cluster that does not run say so, and not that it has
+// nothing.
+func TestNotRunning(t *testing.T) {
+	s := sourceOf(fixed(t))
+	s.Connect = func(context.Context) (*kube.Client, error) {
+		return nil, clierr.Unavailablef("start it", "cluster default is not running")
+	}
+	srv := serve(t, s)
+	r := reader{t, browser(t, srv), srv}
+	for path, wrong := range map[string]string{
+		"/objects": "Reading the cluster", "/objects?kind=Shop.example.com&namespace=default&name=s": "no such object",
+		"/try": "has no CRDs", "/kinds": "Reading the cluster", "/time": "Reading the cluster",
+	} {
+		if body := r.shows(path, "cluster default is not running: start it", "The cluster cannot be read."); strings.Contains(body, wrong) {
+			t.Errorf("%s: %s\n%s", path, wrong, body)
+		}
+	}
+}
+
+// TestScaleNumber: what is no number of replicas does not reach the cluster.
+func TestScaleNumber(t *testing.T) {
+	for _, n := range []string{"", "-1", "two", "999999999999"} {
+		r := &Request{Form: url.Values{"do": {"scale"}, "replicas": {n}}, Mirror: objects.New(time.Now)}
+		r.Source.Connect = func(context.Context) (*kube.Client, error) { return nil, nil }
+		if _, err := actTry(t.Context(), r); err == nil || !strings.Contains(err.Error(), "is no number of replicas") {
+			t.Errorf("%q: %v", n, err)
+		}
 	}
 }

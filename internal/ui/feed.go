@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type feed struct {
 	mu      sync.Mutex
 	now     recording.Recording
 	failed  error
+	offline error         // why the cluster cannot be read
 	changed chan struct{} // closed at the next change
 	readers int
 	stop    context.CancelFunc // of what follows the recording while there are readers
@@ -29,16 +31,17 @@ type feed struct {
 
 func newFeed(s Source) *feed { return &feed{fetch: s.Recording, changed: make(chan struct{})} }
 
-// read returns what there is and a channel that is closed when there is more.
-func (f *feed) read() (recording.Recording, <-chan struct{}, error) {
+// read returns what there is and a channel that is closed when there is more, with
+// why the recording or the cluster cannot be read.
+func (f *feed) read() (now recording.Recording, changed <-chan struct{}, failed, offline error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.now, f.changed, f.failed
+	return f.now, f.changed, f.failed, f.offline
 }
 
 // update fetches what is new.
 func (f *feed) update(ctx context.Context, wait time.Duration) {
-	before, _, _ := f.read()
+	before, _, _, _ := f.read()
 	at := before.Position()
 	got, err := f.fetch(ctx, at, wait)
 	if err == nil && at != (recording.Position{}) && !got.Since.Equal(before.Since) {
@@ -80,6 +83,17 @@ func (f *feed) merge(got recording.Recording, err error) {
 	f.changed = make(chan struct{})
 }
 
+// reached notes why the cluster cannot be read; nil: it can.
+func (f *feed) reached(offline error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if fmt.Sprint(offline) != fmt.Sprint(f.offline) {
+		f.offline = offline
+		close(f.changed)
+		f.changed = make(chan struct{})
+	}
+}
+
 // join follows the recording until the reader calls leave; the first one starts
 // that and the last one ends it.
 func (f *feed) join(ctx context.Context) (leave func()) {
@@ -102,7 +116,7 @@ func (f *feed) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		f.update(ctx, feedWait)
 		pause := liveEvery // each answer has all calls: no more of them than are shown
-		if now, _, err := f.read(); !now.Active || err != nil {
+		if now, _, err, _ := f.read(); !now.Active || err != nil {
 			pause = feedPause
 		}
 		select {

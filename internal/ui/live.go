@@ -33,7 +33,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p Page) {
 	out := http.NewResponseController(w)
 	sent := map[string]string{}
 	for {
-		_, recorded, _ := s.feed.read()
+		_, recorded, _, _ := s.feed.read()
 		moved := s.mirror.Changed()
 		v := s.view(ctx, p, &Request{Query: r.URL.Query(), Live: true})
 		for _, id := range append([]string{statusFragment}, p.Fragments...) {

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/objects"
 	"github.com/example/mysdk/internal/recording"
@@ -90,6 +91,7 @@ func functions(zone *time.Location) template.FuncMap {
 			return addressOf(recording.Object{Group: recording.GroupName(key.Group), Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
 		},
 		"objectURL": objectURL,
+		"hint":      clierr.HintOf,
 		"tryURL":    func(key objects.Key) string { return "/try?" + objectQuery(key).Encode() },
 		"asked":     func(f *fields.Field, form *tryForm) askedField { return askedField{f, form} },
 	}

@@ -103,10 +103,10 @@ func (s *Server) Serve(ctx context.Context) error {
 
 // view renders the page's data.
 func (s *Server) view(ctx context.Context, p Page, r *Request) View {
-	rec, _, failed := s.feed.read()
+	rec, _, failed, offline := s.feed.read()
 	r.Recording, r.Mirror, r.Source, r.trouble = rec, s.mirror, s.source, s.trouble
 	v := View{Page: p, Pages: s.pages, Query: r.Query, Source: s.source, Status: Status{
-		Active: rec.Active, Since: rec.Since, Operator: rec.Operator, Requests: len(rec.Requests), Calls: len(rec.Reconciles), Lost: rec.Lost,
+		Active: rec.Active, Since: rec.Since, Operator: rec.Operator, Requests: len(rec.Requests), Calls: len(rec.Reconciles), Lost: rec.Lost, Offline: offline,
 	}}
 	if failed != nil {
 		v.Status.Problem = failed.Error()
@@ -174,7 +174,7 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, wanted bool) *Requ
 		return nil
 	}
 	s.feed.update(r.Context(), 0)
-	rec, _, _ := s.feed.read()
+	rec, _, _, _ := s.feed.read()
 	return &Request{Query: r.URL.Query(), Form: r.PostForm, Recording: rec, Mirror: s.mirror, Source: s.source, trouble: s.trouble}
 }
 
@@ -183,7 +183,8 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, wanted bool) *Requ
 func (s *Server) followCluster(ctx context.Context) {
 	const pause = 2 * time.Second
 	for s.source.Connect != nil && ctx.Err() == nil {
-		if c, err := s.source.Connect(ctx); err == nil {
+		c, err := s.source.Connect(ctx)
+		if s.feed.reached(err); err == nil {
 			_ = s.mirror.Follow(ctx, c) // an error: the cluster has gone
 		}
 		select {

@@ -39,6 +39,7 @@ func SamplesIn(h host.Host) func(context.Context) ([]manifests.File, error) {
 
 // tryData is the page's data.
 type tryData struct {
+	Ready    bool
 	Samples  []manifests.File
 	Problem  string // why there are no samples
 	Kinds    []schema.GroupKind
@@ -76,7 +77,7 @@ type tryForm struct {
 
 func renderTry(ctx context.Context, r *Request) (any, error) {
 	now, _ := r.Mirror.Now()
-	d := tryData{Operator: r.Source.Crash != nil, Faults: r.Source.Inject != nil}
+	d := tryData{Ready: now.Ready, Operator: r.Source.Crash != nil, Faults: r.Source.Inject != nil}
 	d.Trouble, d.Until = r.trouble.now()
 	if r.Source.Samples != nil && !r.Live { // only the list of objects is
 		var err error
@@ -159,7 +160,7 @@ func actTry(ctx context.Context, r *Request) (string, error) {
 		}
 		return objectURL(objects.KeyOf(u)), err
 	case "scale":
-		n, err := strconv.ParseInt(r.Form.Get("replicas"), 10, 64)
+		n, err := strconv.ParseInt(r.Form.Get("replicas"), 10, 32)
 		if err != nil || n < 0 {
 			return "", clierr.Usagef("type a number of replicas", "%q is not a number of replicas", r.Form.Get("replicas"))
 		}

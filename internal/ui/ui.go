@@ -117,4 +117,5 @@ type Status struct {
 	Calls    int
 	Lost     uint64
 	Problem  string // why the recording could not be read
+	Offline  error  // why the cluster cannot be read
 }

@@ -419,19 +419,19 @@ func TestFeed(t *testing.T) {
 	} {
 		f.merge(got, nil)
 	}
-	now, _, err := f.read()
+	now, _, err, _ := f.read()
 	if d := cmp.Diff([]recording.Request{request(1), request(2), request(3)}, now.Requests); d != "" || err != nil || now.Active || now.Next != 4 {
 		t.Errorf("requests (-want +got):\n%s\n%v, active: %v, next: %d", d, err, now.Active, now.Next)
 	}
 	f.merge(recording.Recording{Since: since, Active: true, Next: 4}, nil)
-	before, changed, _ := f.read()
+	before, changed, _, _ := f.read()
 	f.merge(recording.Recording{Since: since.Add(-time.Hour), Next: 9}, nil) // of the run before this one, which has left nothing
 	select {
 	case <-changed:
 	default:
 		t.Error("nobody is told that the run has ended")
 	}
-	if now, _, err := f.read(); !before.Active || now.Active || !now.Since.Equal(since) || len(now.Requests) != 3 || err != nil {
+	if now, _, err, _ := f.read(); !before.Active || now.Active || !now.Since.Equal(since) || len(now.Requests) != 3 || err != nil {
 		t.Errorf("after a run without an end: %+v, %v", now, err)
 	}
 }
