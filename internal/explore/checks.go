@@ -214,7 +214,7 @@ func leftovers(p Plan, o Outcome) []Finding {
 	var list []Finding
 	for _, object := range slices.Sorted(maps.Keys(rest.State)) {
 		for _, step := range o.Steps {
-			i := slices.IndexFunc(step.Writes, func(q recording.Request) bool { return q.Code == http.StatusCreated && q.Kind+"/"+q.Name == object })
+			i := slices.IndexFunc(step.Writes, func(q recording.Request) bool { return q.Code == http.StatusCreated && rest.object(q) == object })
 			if i >= 0 {
 				list = append(list, Finding{Check: Leftovers, Plan: p, Frames: step.Writes[i].Frames,
 					Differences: []Difference{{Object: object, Got: there}}, Title: object + " stays behind after delete"})
@@ -277,7 +277,7 @@ func lasting(d Difference, p Plan, o Outcome) bool {
 	}
 	if d.Path == "" {
 		return d.Got == there && !slices.ContainsFunc(o.Steps, func(r Rest) bool {
-			return slices.ContainsFunc(r.Writes, func(q recording.Request) bool { return q.Verb != "delete" && q.Kind+"/"+q.Name == d.Object })
+			return slices.ContainsFunc(r.Writes, func(q recording.Request) bool { return q.Verb != "delete" && r.object(q) == d.Object })
 		})
 	}
 	want, err1 := resource.ParseQuantity(d.Want)
@@ -331,7 +331,7 @@ func titleOf(diffs []Difference) string {
 func framesOf(d Difference, o Outcome) []string {
 	for _, step := range slices.Backward(o.Steps) {
 		for _, q := range slices.Backward(step.Writes) {
-			if q.Kind+"/"+q.Name == d.Object && len(q.Frames) > 0 {
+			if step.object(q) == d.Object && len(q.Frames) > 0 {
 				return q.Frames
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/cluster/state"
@@ -141,6 +142,9 @@ func TestFindings(t *testing.T) {
 	held.SetFinalizers([]string{"example.com/f"})
 	create := recording.Request{Verb: "create", Kind: "ConfigMap", Name: "c", Code: 201, Frames: []string{"shop.go:7"}}
 	status := recording.Request{Verb: "patch", Kind: "Shop", Name: "s", Subresource: "status", Code: 200}
+	madeUp := create
+	madeUp.Name = "c-x7k2p"
+	keys, _ := namesOf("ns", []*unstructured.Unstructured{object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c-x7k2p, generateName: c-, namespace: ns}\n")})
 	for name, tc := range map[string]struct {
 		plan Plan
 		out  Outcome
@@ -160,6 +164,7 @@ func TestFindings(t *testing.T) {
 		"the object stays":                    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
 		"it comes back to it":                 {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held, Again: 5 * time.Minute}}}, nil},
 		"what it made stays":                  {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{create}}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, []string{"leftovers: ConfigMap/c stays behind after delete"}},
+		"what it made under a name made up":   {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{madeUp}}, {Rested: true, State: State{"ConfigMap/c-1": {}}, keys: keys}}}, []string{"leftovers: ConfigMap/c-1 stays behind after delete"}},
 		"what others made":                    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, nil},
 		"a panic":                             {life, Outcome{Panics: []string{"shop.go:9"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: Reconcile panics"}},
 		"a refused write":                     {life, Outcome{Steps: []Rest{{Rested: true, Invalid: "no image"}, {Rested: true}}}, []string{"invalid: the operator writes what the API refuses: no image"}},
@@ -194,6 +199,11 @@ func TestFindings(t *testing.T) {
 	if f := compared(Crash, life, made(1), other, mask{}); len(f) != 1 || f[0].Title != `ConfigMap/c data.k: "w", want "v"` || len(f[0].Frames) != 1 {
 		t.Errorf("another value: %+v", f)
 	}
+	other.Steps[0] = Rest{State: State{"ConfigMap/c": {"data.k": "v"}, "ConfigMap/c-1": {}}, Writes: []recording.Request{create, madeUp}, keys: keys}
+	if f := compared(Crash, life, made(1), other, mask{}); len(f) != 1 || f[0].Title != "ConfigMap/c-1 should not be there" || len(f[0].Frames) != 1 {
+		t.Errorf("one more, under a name made up: %+v", f)
+	}
+	other.Steps[0] = Rest{State: State{"ConfigMap/c": {"data.k": "w"}}}
 	if f := compared(Crash, life, made(1), other, mask{"ConfigMap/c\x00data.k": true}); len(f) != 0 {
 		t.Errorf("a value that differs anyway: %+v", f)
 	}

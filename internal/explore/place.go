@@ -76,11 +76,12 @@ func (t *trial) beside(u *unstructured.Unstructured) bool {
 	})
 }
 
-// snapshot reads the objects of the trial.
-func (t *trial) snapshot(ctx context.Context, s Step) (State, error) {
+// snapshot reads the objects of the trial, and returns their keys as namesOf does.
+func (t *trial) snapshot(ctx context.Context, s Step) (State, map[string]string, error) {
 	t.kinds[s.in("").GroupVersionKind()] = true
 	all, err := t.objects(ctx)
-	return stateOf(t.namespace, all), err
+	keys, _ := namesOf(t.namespace, all)
+	return stateOf(t.namespace, all), keys, err
 }
 
 // objects are those of kinds that anybody has written in the trial's namespace, or

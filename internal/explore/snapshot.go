@@ -57,7 +57,7 @@ func stateOf(namespace string, objects []*unstructured.Unstructured) State {
 		}
 		return value
 	}
-	for i, u := range objects {
+	for _, u := range objects {
 		if name := u.GetName(); ignored(u.GetKind()) || retired(u) || name == "kube-root-ca.crt" || u.GetKind() == "ServiceAccount" && name == "default" {
 			continue
 		}
@@ -66,16 +66,16 @@ func stateOf(namespace string, objects []*unstructured.Unstructured) State {
 		if u.GetKind() == "Secret" {
 			hideData(fields)
 		}
-		s[keys[i]] = fields
+		s[keys[keyOf(namespace, u, u.GetName())]] = fields
 	}
 	return s
 }
 
-// namesOf returns what stands for each object, by index, and for names that the
-// API server has made up: their beginning. Objects with such names are counted,
+// namesOf returns what stands for each object, by kind and name, and for names that
+// the API server has made up: their beginning. Objects with such names are counted,
 // as nobody can tell one from another.
-func namesOf(namespace string, objects []*unstructured.Unstructured) (keys []string, names map[string]string) {
-	names = map[string]string{}
+func namesOf(namespace string, objects []*unstructured.Unstructured) (keys, names map[string]string) {
+	keys, names = map[string]string{}, map[string]string{}
 	counts := map[string]int{}
 	for _, u := range objects {
 		name := u.GetName()
@@ -84,9 +84,13 @@ func namesOf(namespace string, objects []*unstructured.Unstructured) (keys []str
 			counts[prefix]++
 			name = prefix + strconv.Itoa(counts[prefix])
 		}
-		keys = append(keys, u.GetKind()+"/"+keyName(namespace, u.GetNamespace(), name))
+		keys[keyOf(namespace, u, u.GetName())] = keyOf(namespace, u, name)
 	}
 	return keys, names
+}
+
+func keyOf(of string, u *unstructured.Unstructured, name string) string {
+	return u.GetKind() + "/" + keyName(of, u.GetNamespace(), name)
 }
 
 // keyName is an object's name in a State: with its namespace where the State is not

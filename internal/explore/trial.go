@@ -50,6 +50,7 @@ func (o Outcome) down() bool { return len(o.Exits) >= mostExits }
 // Rest is the cluster after a step.
 type Rest struct {
 	State   State
+	keys    map[string]string          // of the State, by kind and name
 	Object  *unstructured.Unstructured // the step's, as it is now; nil: it has gone
 	Rested  bool                       // false: the operator was still at work when the time was over
 	Writes  []recording.Request        // of the operator, that changed something
@@ -58,6 +59,12 @@ type Rest struct {
 	Failure string                     // the error that the operator's last call for some object ended with
 	Again   time.Duration              // after which the operator asked to be called again, soonest; 0: never
 	Refused string                     // why the API server refused the step
+}
+
+// object is what the State calls the object of a write: by its own name if it has gone.
+func (r Rest) object(q recording.Request) string {
+	name := q.Kind + "/" + q.Name
+	return cmp.Or(r.keys[name], name)
 }
 
 // hurried reports whether the operator was to come again soon.
@@ -194,7 +201,7 @@ func (t *trial) step(ctx context.Context, i int) error {
 	rest.Writes, rest.Idle, rest.Invalid = t.log.takeWrites()
 	rest.Failure, rest.Again = t.log.failure(), t.log.again()
 	t.out.Uses, t.out.Panics = t.log.uses, t.log.panics()
-	if rest.State, err = t.snapshot(ctx, step); err != nil {
+	if rest.State, rest.keys, err = t.snapshot(ctx, step); err != nil {
 		return err
 	}
 	t.revisions = append(t.revisions, revisionOf(step, rest))

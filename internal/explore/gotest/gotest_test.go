@@ -120,7 +120,7 @@ func TestRender(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if tc.want == nil {
-			why := map[string]string{"versions": "write the object back", "invalid": "what the API refuses", "no test": "add the marker", "nor here": "not written by the operator"}[name]
+			why := map[string]string{"versions": "write the object back", "invalid": "what the API refuses", "no test": "add the marker", "nor here": "not written by the operator itself, or has a generated name"}[name]
 			if len(files) != 0 || len(without) != 1 || !strings.HasPrefix(without[0], "3f2a9c11 ") || !strings.Contains(without[0], why) {
 				t.Errorf("%s: %d files, without %v", name, len(files), without)
 			}
