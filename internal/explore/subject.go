@@ -178,20 +178,20 @@ func (s Sample) recreated() []idea {
 // changes.
 func (s Sample) staleOf(list []mutation) []idea {
 	var ideas []idea
-	first := map[string]map[string]any{} // the changed object, by path
+	first := map[string]Step{} // by path
 	for _, m := range list {
 		changed := m.apply(s.Object.Object)
 		if changed == nil {
 			continue
 		}
 		path := strings.Join(m.path, ".")
-		a, b := Step{Do: Apply, Object: s.Object.Object}, Step{Do: Apply, Object: changed, Path: strings.Join(m.path, "."), Note: m.note}
-		if was := first[path]; was != nil {
-			b.Via = was
+		a, b := Step{Do: Apply, Object: s.Object.Object}, Step{Do: Apply, Object: changed, Path: path, Note: m.note}
+		if was, ok := first[path]; ok {
+			b.Via, b.Note = was.Object, m.note+", right after "+was.Note
 			ideas = append(ideas, s.blind(state.FaultGap, false, a, b))
 			continue
 		}
-		first[path] = changed
+		first[path] = b
 		ideas = append(ideas, s.blind(state.FaultStale, true, a, b))
 	}
 	return ideas
