@@ -140,6 +140,9 @@ func (t *Test) say(line string, args ...any) { t.Body = append(t.Body, fmt.Sprin
 
 // write writes the body, or says why there is none.
 func (t *Test) write() (why string) {
+	if t.Unconfirmed {
+		return "there was no time to confirm it; --replay does, and writes the test"
+	}
 	switch t.Check {
 	case explore.Forbidden:
 		return "add the marker; envtest's user may do everything"

@@ -109,6 +109,7 @@ func TestRender(t *testing.T) {
 		"elsewhere": {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: []explore.Difference{{Object: "Deployment/default/s", APIVersion: "apps/v1", Path: "spec.replicas", Want: "5"}}}, []string{"o.apply(t, object1)", `o.want(t, object2, "spec.replicas", "5")`}},
 		"versions":  {explore.Finding{Check: explore.Versions, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: []explore.Difference{{Object: "Shop/s written as v1", Path: "spec.x", Want: "1"}}}, nil},
 		"invalid":   {explore.Finding{Check: explore.Invalid, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, nil},
+		"seen once": {explore.Finding{Check: explore.Unrest, Unconfirmed: true, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, nil},
 		"no test":   {explore.Finding{Check: explore.Forbidden, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, nil},
 		"deleted":   {explore.Finding{Check: explore.Stale, Plan: explore.Plan{Steps: []explore.Step{apply(3), gone, apply(3)}, Fault: &explore.Fault{Step: 2, As: 1, Injection: state.Injection{Do: state.FaultStale, Group: "apps", Resource: "deployments"}}}, Differences: replicas}, nil},
 		"nor here":  {explore.Finding{Check: explore.Crash, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: replicas[:1]}, nil},
@@ -120,7 +121,7 @@ func TestRender(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if tc.want == nil {
-			why := map[string]string{"versions": "write the object back", "invalid": "what the API refuses", "no test": "add the marker", "nor here": "not written by the operator itself, or has a generated name"}[name]
+			why := map[string]string{"versions": "write the object back", "invalid": "what the API refuses", "seen once": "no time to confirm it", "no test": "add the marker", "nor here": "not written by the operator itself, or has a generated name"}[name]
 			if len(files) != 0 || len(without) != 1 || !strings.HasPrefix(without[0], "3f2a9c11 ") || !strings.Contains(without[0], why) {
 				t.Errorf("%s: %d files, without %v", name, len(files), without)
 			}
