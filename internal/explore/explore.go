@@ -154,8 +154,10 @@ func (e *explorer) run(ctx context.Context) error {
 	if e.Replay != nil {
 		return e.replay(ctx, *e.Replay)
 	}
-	for _, s := range e.Samples {
+	for i, s := range e.Samples {
+		before := e.report.Trials
 		if err := e.begin(ctx, s); err != nil {
+			e.leave(e.Samples[i+min(e.report.Trials-before, 1):])
 			return err
 		}
 	}
@@ -164,6 +166,17 @@ func (e *explorer) run(ctx context.Context) error {
 			"there is nothing to explore: %s", e.report.Notes[len(e.report.Notes)-1])
 	}
 	return e.work(ctx)
+}
+
+// leave notes samples that were not tried at all.
+func (e *explorer) leave(samples []Sample) {
+	var kinds []string
+	for _, s := range samples {
+		kinds = append(kinds, s.Object.GetKind())
+	}
+	if e.report.Left += len(kinds); len(kinds) > 0 {
+		e.report.Notes = append(e.report.Notes, "not explored: "+strings.Join(slices.Compact(kinds), ", "))
+	}
 }
 
 // wants reports whether one of the checks is asked for.

@@ -177,3 +177,23 @@ func TestReady(t *testing.T) {
 		}
 	}
 }
+
+// TestRun_Over: samples whose turn does not come count as left, and a note names them.
+func TestRun_Over(t *testing.T) {
+	var samples []Sample
+	for _, kind := range []string{"Shop", "Cart", "Cart", "Order"} {
+		u := object(t, shop)
+		u.SetKind(kind)
+		samples = append(samples, Sample{Object: u, CRD: object(t, shopCRD)})
+	}
+	for name, resource := range map[string]string{"during the first one": samples[0].plural(), "after the first one, which is left out": "others"} {
+		s := &staged{}
+		s.every, s.until = time.Hour, time.Hour
+		r := &Rig{Cluster: s, Control: s, Operator: s, Now: func() time.Time { return s.at(s.now) }, watched: map[schema.GroupResource]bool{{Group: "example.com", Resource: resource}: true}}
+		report, err := Run(t.Context(), r, Options{Samples: samples, Time: time.Second})
+		unwatched := slices.ContainsFunc(report.Notes, func(n string) bool { return strings.Contains(n, errUnwatched.Error()) })
+		if err != nil || report.Ended != EndedTime || report.Left != 3 || unwatched != (resource == "others") || !slices.Contains(report.Notes, "not explored: Cart, Order") {
+			t.Errorf("over %s: %+v, %v", name, report, err)
+		}
+	}
+}
