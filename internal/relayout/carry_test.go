@@ -190,8 +190,8 @@ func TestCarry(t *testing.T) {
 			Change{Module: "example.com/op", Before: flat.with(tree{"config/webhook/kustomization.yaml": "resources:\n- a\n- b\n"}).bytes(), After: bare.bytes()},
 			tree{"config/webhook/kustomization.yaml": "resources:\n- b\n- a\n"}, tree{}, nil,
 		},
-		"removed, and something is left":   {change: remove, mine: tree{"api/v1/mine.go": "package v1\n"}, problems: []string{"api/v1/mine.go: would be the only file left in its package"}},
-		"removed, and something needs it":  {change: remove, mine: tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n"}, problems: []string{"x/x.go:3: imports example.com/op/api/v1, which will be removed"}},
+		"removed, and something is left":  {change: remove, mine: tree{"api/v1/mine.go": "package v1\n"}, problems: []string{"api/v1/mine.go: would be the only file left in its package"}},
+		"removed, and something needs it": {change: remove, mine: tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n"}, problems: []string{"x/x.go:3: imports example.com/op/api/v1, which will be removed"}},
 		"a webhook removed, although changed": {
 			Change{Module: "example.com/op", Before: flat.with(tree{webhook: both}).bytes(), After: bare.with(tree{webhook: "package v1\n\nvar _ = chain(b)\n\n" + b}).bytes(), Force: true},
 			tree{webhook: changed}, tree{webhook: strings.Replace(changed, "+kubebuilder:webhook:path=/a,", "kubebuilder:webhook:path=/a,", 1)},
