@@ -294,7 +294,7 @@ func (p *planner) obstacle(name string, mine, after []byte) string {
 		return "not as " + p.plan.Tool + " wrote it"
 	}
 	if p.needsMakefile(name, after) {
-		return "it goes with your Makefile"
+		return "kept along with your Makefile"
 	}
 	if strings.HasPrefix(name, "config/") && isYAML(name) && !holds(after, mine) {
 		return "it configures what ours does not"
