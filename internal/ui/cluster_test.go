@@ -338,12 +338,12 @@ func TestNotRunning(t *testing.T) {
 	}
 }
 
-// TestScaleNumber: what is no number of replicas does not reach the cluster.
+// TestScaleNumber: what is not a number of replicas does not reach the cluster.
 func TestScaleNumber(t *testing.T) {
 	for _, n := range []string{"", "-1", "two", "999999999999"} {
 		r := &Request{Form: url.Values{"do": {"scale"}, "replicas": {n}}, Mirror: objects.New(time.Now)}
 		r.Source.Connect = func(context.Context) (*kube.Client, error) { return nil, nil }
-		if _, err := actTry(t.Context(), r); err == nil || !strings.Contains(err.Error(), "is no number of replicas") {
+		if _, err := actTry(t.Context(), r); err == nil || !strings.Contains(err.Error(), "is not a number of replicas") {
 			t.Errorf("%q: %v", n, err)
 		}
 	}
