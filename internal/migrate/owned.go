@@ -50,7 +50,7 @@ func (m *migration) managerRole(name string) {
 	}
 	m.roles = map[string]bool{}
 	for _, o := range list {
-		m.roles[o.Metadata.Name] = true
+		m.roles[o.Metadata.Name] = o.Metadata.Name != "" // an object without a roleRef names none
 	}
 	if m.putRules(lines); len(missing) > 0 {
 		m.general = append(m.general, Note{Text: fmt.Sprintf("No +kubebuilder:rbac marker had the rules of %s for %s: they are markers in internal/controller now, as 'mysdk generate' writes the role from markers only.",

@@ -242,9 +242,11 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 			return err
 		}
 	}
-	if _, stays := p.makefile(); name == "Dockerfile" && stays != "" && bytes.Contains(p.original("Makefile"), []byte("FROM --platform=")) {
-		// The Makefile's docker-buildx adds the flag, which docker refuses if it is there twice.
-		after = bytes.Replace(after, []byte("FROM --platform=$BUILDPLATFORM "), []byte("FROM "), 1)
+	if name == "Dockerfile" && bytes.Contains(p.original("Makefile"), []byte("FROM --platform=")) {
+		// A docker-buildx that stays adds the flag, which docker refuses if it is there twice.
+		if _, stays := p.makefile(); stays != "" {
+			after = bytes.Replace(after, []byte("FROM --platform=$BUILDPLATFORM "), []byte("FROM "), 1)
+		}
 	}
 	if name == mainFile {
 		carried, ok := splitMain(string(mine), p.project.Repo).into(string(after), p.project.Repo)

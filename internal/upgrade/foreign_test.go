@@ -247,8 +247,8 @@ func TestForeign_Makefile(t *testing.T) {
 	}
 }
 
-// A reject that somebody has left is to be decided here too, before the upgrade
-// is at its end.
+// A reject left by an earlier run must be resolved here too, before the upgrade
+// finishes.
 func TestForeign_Undecided(t *testing.T) {
 	s, table := otherTool(t, foreignProject)
 	s.opts.peers = table

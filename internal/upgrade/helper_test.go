@@ -257,7 +257,7 @@ func (p *Plan) actions() map[string]Action {
 	return out
 }
 
-// detail is what the plan says of a file besides.
+// detail is the note that the plan has on a file.
 func (p *Plan) detail(name string) string {
 	i := slices.IndexFunc(p.Files, func(f File) bool { return f.Path == name })
 	if i < 0 {
