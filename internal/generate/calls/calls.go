@@ -28,6 +28,7 @@ type Found struct {
 	// Edited says that commands follow the calls which mysdk does not run: the
 	// files that it generates may not be the project's.
 	Edited bool
+	edits  []string // those of the notes that are about it
 }
 
 // finder collects calls.
@@ -229,7 +230,7 @@ func (f *finder) follow() func() {
 			if n := len(after) - 1; n > 0 {
 				note += fmt.Sprintf(" (and %d more)", n)
 			}
-			f.found.Notes = append(f.found.Notes, note)
+			f.found.Notes, f.found.edits = append(f.found.Notes, note), append(f.found.edits, note)
 			f.found.Edited = true
 		}
 		outer.called = outer.called || f.steps.called

@@ -52,13 +52,17 @@ func (e entry) MarshalYAML() (any, error) {
 }
 
 // Of are the calls of the project in dir: those of its configuration, and
-// without any those that Find finds.
+// without any those that Find finds. What edits their files counts in any case.
 func Of(files host.Files, dir string) (Found, error) {
 	listed, err := configured(files, dir)
-	if err != nil || len(listed) > 0 {
-		return Found{Calls: listed}, err
+	if err != nil {
+		return Found{}, err
 	}
-	return Find(files, dir)
+	found, err := Find(files, dir)
+	if len(listed) > 0 {
+		found = Found{Calls: listed, Notes: found.edits, Edited: found.Edited}
+	}
+	return found, err
 }
 
 // configured are the calls in the project's configuration.
