@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -153,23 +154,32 @@ func IsWebhookName(a, b string) bool {
 func (s *createWebhookSubcommand) writeWebhook(disk machinery.Filesystem, d data) error {
 	parts := []string{"base"}
 	var calls []chainCall
-	add := func(wanted bool, part, method, before, customPath string) {
+	var urls []string
+	add := func(wanted bool, part, method, before, customPath, url string) {
 		if !wanted {
 			return
 		}
-		parts = append(parts, part)
+		parts, urls = append(parts, part), append(urls, regexp.QuoteMeta(url))
 		typeName := s.resource.Kind + strings.TrimPrefix(method, "With")
 		calls = append(calls, chainCall{method, fmt.Sprintf("%s(&%s{})", method, typeName), before})
 		if customPath != "" {
 			calls = append(calls, chainCall{method + "CustomPath", fmt.Sprintf("%sCustomPath(%q)", method, customPath), before})
 		}
 	}
-	add(s.defaulting, "defaulting", "WithDefaulter", "WithValidator", s.defaultingPath)
-	add(s.validation, "validation", "WithValidator", "", s.validationPath)
+	add(s.defaulting, "defaulting", "WithDefaulter", "WithValidator", s.defaultingPath, d.Webhook.DefaultingPath)
+	add(s.validation, "validation", "WithValidator", "", s.validationPath, d.Webhook.ValidationPath)
+	// What delete webhook disabled counts again.
+	disabled := regexp.MustCompile(`(?m)^(//\s*)(kubebuilder:webhook:(.*,)?path=(` + strings.Join(urls, "|") + `)(,|$))`)
 
 	kind := strings.ToLower(s.resource.Kind)
 	setup := "Setup" + s.resource.Kind + "WebhookWithManager"
-	err := s.mergeFile(disk.FS, d, kind+"_webhook.go", parts, func(g *goedit.File) (*goedit.File, error) { return addToChain(g, setup, "Complete", calls) })
+	err := s.mergeFile(disk.FS, d, kind+"_webhook.go", parts, func(g *goedit.File) (*goedit.File, error) {
+		g, err := parseGo(g.Name, disabled.ReplaceAllString(string(g.Src), "$1+$2"))
+		if err != nil {
+			return nil, err
+		}
+		return addToChain(g, setup, "Complete", calls)
+	})
 	if err != nil || len(parts) == 1 {
 		return err // a conversion has its tests beside the types
 	}
