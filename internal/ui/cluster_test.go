@@ -338,6 +338,18 @@ func TestNotRunning(t *testing.T) {
 	}
 }
 
+// TestStarting: a run starts its cluster, so that one which is not there yet is no problem.
+func TestStarting(t *testing.T) {
+	gone := errors.New("cluster default is not running")
+	f := newFeed(Source{Crash: func(context.Context) error { return nil }})
+	for i, tc := range []struct{ is, want error }{{gone, nil}, {nil, nil}, {gone, gone}, {nil, nil}} {
+		f.reached(tc.is)
+		if _, _, _, offline := f.read(); !errors.Is(offline, tc.want) {
+			t.Errorf("%d: %v, want %v", i, offline, tc.want)
+		}
+	}
+}
+
 // TestScaleNumber: what is not a number of replicas does not reach the cluster.
 func TestScaleNumber(t *testing.T) {
 	for _, n := range []string{"", "-1", "two", "999999999999"} {

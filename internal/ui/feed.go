@@ -24,12 +24,15 @@ type feed struct {
 	now     recording.Recording
 	failed  error
 	offline error         // why the cluster cannot be read
+	awaited bool          // the run has yet to start the cluster
 	changed chan struct{} // closed at the next change
 	readers int
 	stop    context.CancelFunc // of what follows the recording while there are readers
 }
 
-func newFeed(s Source) *feed { return &feed{fetch: s.Recording, changed: make(chan struct{})} }
+func newFeed(s Source) *feed {
+	return &feed{fetch: s.Recording, awaited: s.Crash != nil, changed: make(chan struct{})}
+}
 
 // read returns what there is and a channel that is closed when there is more, with
 // why the recording or the cluster cannot be read.
@@ -87,7 +90,8 @@ func (f *feed) merge(got recording.Recording, err error) {
 func (f *feed) reached(offline error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if fmt.Sprint(offline) != fmt.Sprint(f.offline) {
+	f.awaited = f.awaited && offline != nil
+	if !f.awaited && fmt.Sprint(offline) != fmt.Sprint(f.offline) {
 		f.offline = offline
 		close(f.changed)
 		f.changed = make(chan struct{})
