@@ -35,7 +35,7 @@ func (m *migration) fromKubebuilder() error {
 	}
 	m.dropVendor()
 	if err := m.renderBare(text); err != nil {
-		return clierr.Failedf("correct the entry in PROJECT and run the command again", "PROJECT: %w", err)
+		return err
 	}
 	m.put(project.FileName, append([]byte(project.FileHeader), text...))
 	return m.run(m.wireMain, m.code, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.buildContext, m.modules)

@@ -117,8 +117,12 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 // unfit is the error about an entry of PROJECT, with what to change there where the
 // one of create names its flags.
 func (f *File) unfit(e entry, earlier []entry, err error) error {
+	if clierr.CodeOf(err) == clierr.CodeUsage {
+		err = &clierr.Error{Err: err, Hint: "correct the entry in " + FileName + " and run the command again", Code: clierr.CodeFailed}
+	}
 	for _, other := range earlier {
 		switch {
+		case !e.HasAPI() && other.GVK != e.GVK: // its group has no directory
 		case other.GVK == e.GVK:
 			return clierr.Failedf("remove one of them", "%s has %s twice", FileName, describe(e.Group, e.Version, e.Kind))
 		case other.Group != e.Group && other.HasAPI() && !f.config.IsMultiGroup():

@@ -355,6 +355,9 @@ func TestReplay_Unfit(t *testing.T) {
 	for name, c := range map[string]struct{ resources, err, hint string }{
 		"an entry twice": {entry("sale") + entry("sale"), "PROJECT has sale/v1 Cart twice", "remove one of them"},
 		"two groups":     {entry("sale") + entry("shop"), "render shop/v1 Cart again: ", "add the line 'multigroup: true' to PROJECT"},
+		"a name":         {entry("Sale"), "render Sale/v1 Cart again: group ", "correct the entry in PROJECT and run the command again"},
+		"no API": {entry("sale") + "- controller: true\n  group: shop\n  kind: Till\n  version: v1\n",
+			"render shop/v1 Till again: ", "correct the entry in PROJECT and run the command again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := project.Parse([]byte(head + c.resources + "version: \"3\"\n"))
@@ -362,7 +365,7 @@ func TestReplay_Unfit(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = f.Replay(project.ReplayOptions{Scaffolder: scaffolder})
-			if err == nil || !strings.HasPrefix(err.Error(), c.err) || clierr.HintOf(err) != c.hint {
+			if err == nil || !strings.HasPrefix(err.Error(), c.err) || clierr.HintOf(err) != c.hint || clierr.CodeOf(err) != clierr.CodeFailed {
 				t.Errorf("got %v, hint %q", err, clierr.HintOf(err))
 			}
 		})
