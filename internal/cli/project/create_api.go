@@ -101,8 +101,11 @@ func checkAPIPlugins(f *cli.Factory, c *cobra.Command, o *createAPIOptions) erro
 		switch key {
 		case "go/v4", plugin.KeyFor(f.GoPlugin()):
 		case deployImage, "deploy-image.go.kubebuilder.io/v1-alpha":
-			if flag := c.Flags().Lookup("pattern"); flag != nil && flag.Changed && flag.Value.String() != flag.DefValue {
-				return clierr.Usagef("leave one of them out", "--plugins %s is the pattern %s, and --pattern %s is another", key, flag.DefValue, flag.Value)
+			if flag := c.Flags().Lookup("pattern"); flag != nil {
+				if flag.Changed && flag.Value.String() != flag.DefValue {
+					return clierr.Usagef("leave one of them out", "--plugins %s is the pattern %s, and --pattern %s is another", key, flag.DefValue, flag.Value)
+				}
+				flag.Changed = flag.Changed || o.force // not the one that is recorded
 			}
 		default:
 			if f.Plugins == nil {
