@@ -174,7 +174,7 @@ func (c *carrier) file(name string, mine []byte) error {
 		conflicts = nil // what the user tells his readers is his
 	}
 	for _, p := range conflicts {
-		what := "conflicts with your changes"
+		what := "your changes here conflict with the scaffold's"
 		if p.Last < p.First {
 			what = "lines that you removed have changed"
 		}
@@ -227,6 +227,7 @@ func (c *carrier) remove(name string, mine []byte) error {
 		if !c.Force {
 			return nil
 		}
+		c.problems[len(c.problems)-1].What = "will be deleted with your changes"
 	}
 	return c.tree.Remove(name)
 }

@@ -167,7 +167,7 @@ func TestCarry(t *testing.T) {
 		"other modules and vendored code":  {group, tree{"vendor/x.go": "package controller\n", "sub/go.mod": "module x\n", "sub/x.go": "import \"example.com/op/api/v1\"\n"}, tree{"vendor/x.go": "package controller\n", "sub/go.mod": "module x\n", "sub/x.go": "import \"example.com/op/api/v1\"\n"}, nil},
 		"go.mod is nobody's":               {group, tree{"go.mod": "module example.com/op\n\ngo 1.26\n"}, tree{"go.mod": "module example.com/op\n\ngo 1.26\n"}, nil},
 		"generated meanwhile":              {group, tree{"config/rbac/role.yaml": "rules: [a]\n"}, tree{"config/rbac/role.yaml": "rules: [a]\n"}, nil},
-		"a line in the way":                {change: group, mine: tree{"config/rbac/kind_role.yaml": "name: mine\nkind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: conflicts with your changes"}},
+		"a line in the way":                {change: group, mine: tree{"config/rbac/kind_role.yaml": "name: mine\nkind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: your changes here conflict with the scaffold's"}},
 		"a line taken out":                 {change: group, mine: tree{"config/rbac/kind_role.yaml": "kind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: lines that you removed have changed"}},
 		"a file in the way":                {change: group, mine: tree{"internal/controller/cache/kind_x.go": "package cache\n"}, problems: []string{"internal/controller/kind_x.go: internal/controller/cache/kind_x.go already exists"}},
 		"text of the user's":               {group, tree{"AGENTS.md": "mine\n"}, tree{"AGENTS.md": "mine\n"}, nil},
@@ -185,7 +185,7 @@ func TestCarry(t *testing.T) {
 		"removed as scaffolded":          {change: remove, mine: tree{"config/crd/bases/kinds.yaml": "x", "api/v1/zz_generated.deepcopy.go": "package v1\n"}, want: tree{}},
 		"removed, with the user's lines": {remove, tree{"cmd/main.go": flat["cmd/main.go"] + "\n// mine\n", "AGENTS.md": "flat\nmine\n"}, tree{"cmd/main.go": "package main\n\n// mine\n", "AGENTS.md": "flat\nmine\n"}, nil},
 		"removed, but changed":           {change: remove, mine: tree{"api/v1/kind_types.go": "package v1\n"}, problems: []string{"api/v1/kind_types.go: would be deleted, but you have changed it"}},
-		"removed, although changed":      {forced, tree{"api/v1/kind_types.go": "package v1\n"}, tree{}, []string{"api/v1/kind_types.go: would be deleted, but you have changed it"}},
+		"removed, although changed":      {forced, tree{"api/v1/kind_types.go": "package v1\n"}, tree{}, []string{"api/v1/kind_types.go: will be deleted with your changes"}},
 		"removed, in another order": {
 			Change{Module: "example.com/op", Before: flat.with(tree{"config/webhook/kustomization.yaml": "resources:\n- a\n- b\n"}).bytes(), After: bare.bytes()},
 			tree{"config/webhook/kustomization.yaml": "resources:\n- b\n- a\n"}, tree{}, nil,
@@ -197,7 +197,7 @@ func TestCarry(t *testing.T) {
 			tree{webhook: changed}, tree{webhook: strings.Replace(changed, "+kubebuilder:webhook:path=/a,", "kubebuilder:webhook:path=/a,", 1)},
 			[]string{
 				webhook + ": the code of the webhook stays, and its +kubebuilder:webhook marker is disabled: nothing calls it",
-				webhook + ":3-9: conflicts with your changes",
+				webhook + ":3-9: your changes here conflict with the scaffold's",
 			},
 		},
 		"added where there is a file":      {change: Change{Module: "example.com/op", Before: bare.bytes(), After: flat.bytes()}, mine: tree{"AGENTS.md": "flat\n"}},
