@@ -157,7 +157,7 @@ func (e *explorer) run(ctx context.Context) error {
 	for i, s := range e.Samples {
 		before := e.report.Trials
 		if err := e.begin(ctx, s); err != nil {
-			e.leave(e.Samples[i+min(e.report.Trials-before, 1):])
+			e.leave(i + min(e.report.Trials-before, 1))
 			return err
 		}
 	}
@@ -168,13 +168,17 @@ func (e *explorer) run(ctx context.Context) error {
 	return e.work(ctx)
 }
 
-// leave notes samples that were not tried at all.
-func (e *explorer) leave(samples []Sample) {
+// leave counts the samples from the given one on as left, and notes kinds of which no
+// other one was tried.
+func (e *explorer) leave(from int) {
 	var kinds []string
-	for _, s := range samples {
-		kinds = append(kinds, s.Object.GetKind())
+	for i, s := range e.Samples[from:] {
+		gk := s.Object.GroupVersionKind().GroupKind()
+		if e.report.Left++; !slices.ContainsFunc(e.Samples[:from+i], func(o Sample) bool { return o.Object.GroupVersionKind().GroupKind() == gk }) {
+			kinds = append(kinds, gk.Kind)
+		}
 	}
-	if e.report.Left += len(kinds); len(kinds) > 0 {
+	if len(kinds) > 0 {
 		e.report.Notes = append(e.report.Notes, "not explored: "+strings.Join(slices.Compact(kinds), ", "))
 	}
 }
