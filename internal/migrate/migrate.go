@@ -319,6 +319,7 @@ func (m *migration) plan() (*Plan, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
+	maps.DeleteFunc(m.out, func(name string, o output) bool { return o.from == "" && m.linked(name) })
 	p := &Plan{From: m.layout, CRDs: m.crdsBefore()}
 	for _, name := range slices.Sorted(maps.Keys(m.out)) {
 		p.Files = append(p.Files, m.entry(name))
@@ -337,6 +338,11 @@ func (m *migration) plan() (*Plan, error) {
 	p.Files = append(p.Files, m.entry(ReportName))
 	slices.SortFunc(p.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return p, m.sets(p)
+}
+
+// linked says whether a file is a link, or lies below a link to a directory.
+func (m *migration) linked(name string) bool {
+	return slices.ContainsFunc(m.links, func(link string) bool { return strings.HasPrefix(name+"/", link+"/") })
 }
 
 // entry tells of one file of the result. The marks in its text are notes.

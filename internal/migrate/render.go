@@ -3,7 +3,6 @@ package migrate
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"text/template"
 
@@ -37,7 +36,7 @@ func (m *migration) render(projectText []byte, certs string, own func(name strin
 	}
 	m.rendered = p.Files
 	for name, data := range p.Files {
-		if name != project.FileName && !own(name) && !slices.Contains(m.links, name) && !(strings.HasPrefix(name, "test/e2e/") && hasDir(m.files, "test/e2e")) {
+		if name != project.FileName && !own(name) && !(strings.HasPrefix(name, "test/e2e/") && hasDir(m.files, "test/e2e")) {
 			m.out[name] = output{file: file{data: data, mode: 0o644}}
 		}
 	}

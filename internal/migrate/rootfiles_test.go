@@ -1,6 +1,9 @@
 package migrate
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestVersionOf(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
@@ -54,5 +57,30 @@ func TestRootFiles(t *testing.T) {
 			}
 			expect(t, content(p.Result), map[string][]string{test.name: test.want})
 		})
+	}
+}
+
+// TestLinks holds that nothing is written to what is a link, or lies below one.
+func TestLinks(t *testing.T) {
+	files := goV3()
+	files["version/version.go"] = "package version\n\nvar Version = \"0.3.0\"\n"
+	files["pkg/a/a.go"] = "package a\n\nimport _ \"example.com/shop/pkg/b\"\n"
+	m := newMigration(files)
+	m.Scaffolder, m.layout, m.links = testScaffolder, LayoutGo3, []string{".dockerignore", "Makefile", ".github"}
+	if err := m.fromKubebuilder(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := content(p.Result)
+	for name, text := range got {
+		if name == ".dockerignore" || name == "Makefile" || strings.HasPrefix(name, ".github/") {
+			t.Errorf("%s is written:\n%s", name, text)
+		}
+	}
+	if got["pkg/a/a.go"] == "" || got["Dockerfile"] == "" {
+		t.Errorf("files that are no links are missing: %v", p.Result.Paths())
 	}
 }
