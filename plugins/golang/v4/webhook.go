@@ -220,7 +220,7 @@ func (s *createWebhookSubcommand) complete() error {
 	}
 	defaulting := cmp.Or(s.defaultingPath, s.recorded.defaultingPath, s.usualPath("mutate"))
 	if defaulting == cmp.Or(s.validationPath, s.recorded.validationPath, s.usualPath("validate")) { // only one would be served
-		return usage("use two paths", "both webhooks cannot be at %s", defaulting)
+		return usage("use two paths, or, if the kind has both webhooks, change defaultingPath or validationPath in PROJECT and the path in their Go file", "both webhooks cannot be at %s", defaulting)
 	}
 	if s.conversion && !res.HasAPI() {
 		return usage("leave out --conversion", "%s is not this project's: who has a kind converts it", describe(res.GVK))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -271,6 +272,9 @@ func TestARepeatedWebhookIsRefused(t *testing.T) {
 			p.mustCreateWebhook(t, strings.Fields(test.first)...)
 			_, err := p.createWebhook(t, strings.Fields(test.again)...)
 			refused(t, err, test.want)
+			if strings.HasPrefix(test.want, "both") != strings.Contains(clierr.HintOf(err), "validationPath in PROJECT") { // which may have both
+				t.Errorf("hint %q", clierr.HintOf(err))
+			}
 		})
 	}
 }
