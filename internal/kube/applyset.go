@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -66,25 +66,18 @@ func annotated(u *unstructured.Unstructured, key string) []string {
 // parent is the parent object of a set with objs, and with the kinds and
 // namespaces of more.
 func (s ApplySet) parent(objs []*unstructured.Unstructured, more *unstructured.Unstructured) *unstructured.Unstructured {
-	kinds, namespaces := map[string]bool{}, map[string]bool{}
-	for _, k := range annotated(more, setKinds) {
-		kinds[k] = true
-	}
-	for _, ns := range annotated(more, setNamespaces) {
-		namespaces[ns] = true
-	}
+	kinds, namespaces := sets.New(annotated(more, setKinds)...), sets.New(annotated(more, setNamespaces)...)
 	for _, u := range objs {
 		if inSet(u) {
-			kinds[u.GroupVersionKind().GroupKind().String()] = true
-			namespaces[u.GetNamespace()] = true
+			kinds.Insert(u.GroupVersionKind().GroupKind().String())
+			namespaces.Insert(u.GetNamespace())
 		}
 	}
-	delete(namespaces, "")
-	delete(namespaces, s.Namespace)
+	namespaces.Delete("", s.Namespace)
 	u := s.Parent()
-	annotations := map[string]string{setTooling: FieldManager + "/v1", setKinds: strings.Join(slices.Sorted(maps.Keys(kinds)), ",")}
+	annotations := map[string]string{setTooling: FieldManager + "/v1", setKinds: strings.Join(sets.List(kinds), ",")}
 	if len(namespaces) > 0 {
-		annotations[setNamespaces] = strings.Join(slices.Sorted(maps.Keys(namespaces)), ",")
+		annotations[setNamespaces] = strings.Join(sets.List(namespaces), ",")
 	}
 	u.SetAnnotations(annotations)
 	return u
@@ -196,14 +189,14 @@ func (c *Client) InSet(ctx context.Context, s ApplySet) (parent *unstructured.Un
 // the kinds that they may have objects of.
 func (c *Client) Elsewhere(ctx context.Context, s ApplySet) (map[ApplySet][]string, error) {
 	parents, err := c.List(ctx, s.Parent().GroupVersionKind(), ListOptions{Selector: setID})
-	sets := map[ApplySet][]string{}
+	found := map[ApplySet][]string{}
 	for _, u := range parents {
 		other := ApplySet{Namespace: u.GetNamespace(), Name: u.GetName()}
 		if other.Name == s.Name && other != s && u.GetLabels()[setID] == other.ID() && isParent(u) {
-			sets[other] = annotated(u, setKinds)
+			found[other] = annotated(u, setKinds)
 		}
 	}
-	return sets, err
+	return found, err
 }
 
 // Selector is the label selector of the set's objects.

@@ -136,7 +136,7 @@ func (c *Client) waitServed(ctx context.Context, name string, timeout time.Durat
 		why = "its kind is not served yet"
 		return c.serves(ctx, live)
 	})
-	if errors.Is(err, errTimeout{}) {
+	if errors.Is(err, errTimeout) {
 		return clierr.Unavailablef("look at its conditions: "+c.Kubectl()+" describe crd "+name,
 			"%s %s is not established: %s", crdKind, name, why)
 	}

@@ -117,15 +117,14 @@ func (c *Client) deleteAll(ctx context.Context, objs []*unstructured.Unstructure
 		if err != nil {
 			return results, err
 		}
-		if g.endpoint == nil {
+		switch {
+		case g.endpoint == nil:
 			report(g.ref, Absent)
-			continue
-		}
-		if o.DryRun {
+		case o.DryRun:
 			report(g.ref, Deleted)
-			continue
+		default:
+			waiting = append(waiting, g)
 		}
-		waiting = append(waiting, g)
 	}
 	for _, g := range waiting {
 		if err := c.waitGone(ctx, g, o.Timeout); err != nil {
@@ -145,12 +144,9 @@ func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, 
 	if err != nil {
 		return going{}, c.explain("delete", ref, err)
 	}
-	live, err := endpoint.Get(ctx, ref.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return going{ref: ref}, nil
-	}
-	if err != nil {
-		return going{}, c.explain("read", ref, err)
+	live, err := c.get(ctx, endpoint, ref)
+	if err != nil || live == nil {
+		return going{ref: ref}, err
 	}
 	// Background: dependents go by the garbage collector, and finalizers hold
 	// the object itself no longer than they must.
@@ -171,33 +167,29 @@ func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, 
 func (c *Client) waitGone(ctx context.Context, g going, timeout time.Duration) error {
 	var last *unstructured.Unstructured
 	err := poll(ctx, timeout, func(ctx context.Context) (bool, error) {
-		live, err := g.endpoint.Get(ctx, g.ref.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
+		live, err := c.get(ctx, g.endpoint, g.ref)
 		if err != nil {
-			return false, c.explain("read", g.ref, err)
+			return false, err
 		}
-		last = live
-		return live.GetUID() != g.uid, nil
+		last = cmp.Or(live, last)
+		return live == nil || live.GetUID() != g.uid, nil
 	})
-	if errors.Is(err, errTimeout{}) {
-		why := "the server gave no reason"
-		if last != nil {
-			why = c.blockers(ctx, last)
-		}
+	if errors.Is(err, errTimeout) {
 		hint := "run what removes the finalizers, or remove them with 'mysdk kubectl edit'"
 		if g.ref.Kind == crdKind {
 			hint = "run the operator with 'mysdk run local', which finishes the deletion, or skip its cleanup with 'mysdk uninstall --force'"
 		}
-		return clierr.Failedf(hint, "%s is not gone after %s: %s", g.ref, timeout, why)
+		return clierr.Failedf(hint, "%s is not gone after %s: %s", g.ref, timeout, c.blockers(ctx, last))
 	}
 	return err
 }
 
-// blockers says what keeps u: its finalizers, what its conditions tell, and for
-// a CRD the objects of its kind that have finalizers of their own.
+// blockers says what keeps u, if it was ever seen: its finalizers, what its conditions
+// tell, and for a CRD the objects of its kind that have finalizers of their own.
 func (c *Client) blockers(ctx context.Context, u *unstructured.Unstructured) string {
+	if u == nil {
+		u = &unstructured.Unstructured{}
+	}
 	var why []string
 	if isCRD(u) {
 		why = c.heldInstances(ctx, u)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -37,6 +38,11 @@ func (c *Client) Read(ctx context.Context, u *unstructured.Unstructured) (*unstr
 	if err != nil {
 		return nil, c.explain("read", ref, err)
 	}
+	return c.get(ctx, endpoint, ref)
+}
+
+// get is Read where the endpoint is known.
+func (c *Client) get(ctx context.Context, endpoint dynamic.ResourceInterface, ref Ref) (*unstructured.Unstructured, error) {
 	live, err := endpoint.Get(ctx, ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -60,7 +66,7 @@ func (c *Client) Edit(ctx context.Context, u *unstructured.Unstructured, change 
 		return c.explain("change", ref, err)
 	}
 	for range editAttempts {
-		live, err := c.Read(ctx, u)
+		live, err := c.get(ctx, endpoint, ref)
 		if err != nil {
 			return err
 		}
@@ -87,7 +93,7 @@ func (c *Client) Edit(ctx context.Context, u *unstructured.Unstructured, change 
 		}
 	}
 	return clierr.Failedf("find out who else writes it: "+c.kubectl("get", u)+" -o yaml --show-managed-fields",
-		"change %s: %w", ref, fmt.Errorf("another client modified it during all %d attempts", editAttempts))
+		"change %s: another client modified it during all %d attempts", ref, editAttempts)
 }
 
 // MergeStatus merges fields into the status of the object of u's kind and name.

@@ -90,16 +90,14 @@ func (d document) objects(name string) ([]*unstructured.Unstructured, error) {
 	if err := json.Unmarshal(text, &value); err != nil {
 		return nil, d.errorf(name, "%w", err)
 	}
-	switch v := value.(type) {
-	case nil:
+	object, ok := value.(map[string]any)
+	switch {
+	case value == nil, ok && len(object) == 0:
 		return nil, nil
-	case map[string]any:
-		if len(v) == 0 {
-			return nil, nil
-		}
-		return d.flatten(name, v)
+	case !ok:
+		return nil, d.errorf(name, "a Kubernetes object is a mapping with apiVersion, kind and metadata; this is something else")
 	}
-	return nil, d.errorf(name, "a Kubernetes object is a mapping with apiVersion, kind and metadata; this is something else")
+	return d.flatten(name, object)
 }
 
 // flatten returns the object, or the items of a list.
@@ -152,11 +150,9 @@ func inherit(item map[string]any, apiVersion, kind string) {
 // checkType refuses what does not say what it is.
 func checkType(m map[string]any) error {
 	for _, field := range []string{"apiVersion", "kind"} {
-		v, ok := m[field]
-		if !ok {
+		if v, ok := m[field]; !ok {
 			return fmt.Errorf("%s is missing", field)
-		}
-		if s, ok := v.(string); !ok || s == "" {
+		} else if s, _ := v.(string); s == "" {
 			return fmt.Errorf("%s must be a string", field)
 		}
 	}
@@ -213,13 +209,9 @@ func (d document) yamlError(name string, err error) error {
 		text = text[i+len("yaml: "):]
 	}
 	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
-	m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text)
-	if m == nil {
-		return d.errorf(name, "%s", text)
+	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1]) // the digits of a line
+		return fmt.Errorf("%s:%d: %s", name, d.line+n-1, text[len(m[0]):])
 	}
-	n, convErr := strconv.Atoi(m[1])
-	if convErr != nil {
-		return d.errorf(name, "%s", text)
-	}
-	return fmt.Errorf("%s:%d: %s", name, d.line+n-1, text[len(m[0]):])
+	return d.errorf(name, "%s", text)
 }

@@ -193,8 +193,7 @@ func resolve(o Options) (Target, *rest.Config, error) {
 	if err != nil {
 		return Target{}, nil, clierr.Usagef("repair the file, or name another context with --context", "kubeconfig %s, context %q: %w", strings.Join(files, ", "), name, err)
 	}
-	ns := cfg.Contexts[name].Namespace
-	ns = cmp.Or(ns, "default")
+	ns := cmp.Or(cfg.Contexts[name].Namespace, "default")
 	return Target{Context: name, Server: rc.Host, Namespace: ns, Files: files, Named: o.Context != "", file: rules.ExplicitPath, config: cfg}, rc, nil
 }
 

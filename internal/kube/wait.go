@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -17,20 +15,17 @@ import (
 )
 
 // errTimeout is poll's own error, apart from the deadline of a caller's ctx.
-type errTimeout struct{}
-
-// Error implements error.
-func (errTimeout) Error() string { return "timed out" }
+var errTimeout = errors.New("timed out")
 
 // poll calls done until it says so, fails, or the time is up. The pauses grow
 // from 10 ms, so that what is quick stays quick, to half a second.
 func poll(ctx context.Context, timeout time.Duration, done func(context.Context) (bool, error)) error {
-	limited, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout{})
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(pause*3/2, 500*time.Millisecond) {
 		ok, err := done(limited)
 		if ctx.Err() == nil && limited.Err() != nil {
-			return errTimeout{} // the request was cut off by the timeout itself
+			return errTimeout // the request was cut off by the timeout itself
 		}
 		if ok || err != nil {
 			return err
@@ -62,7 +57,7 @@ func (c *Client) WaitReady(ctx context.Context, objs []*unstructured.Unstructure
 		waiting = still
 		return len(waiting) == 0, nil
 	})
-	if !errors.Is(err, errTimeout{}) {
+	if !errors.Is(err, errTimeout) {
 		return err
 	}
 	var lines []string
@@ -78,12 +73,12 @@ func (c *Client) notReady(ctx context.Context, u *unstructured.Unstructured) (st
 	if err != nil {
 		return "", err
 	}
-	live, err := endpoint.Get(ctx, ref.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return "does not exist", nil
-	}
+	live, err := c.get(ctx, endpoint, ref)
 	if err != nil {
-		return "", c.explain("read", ref, err)
+		return "", err
+	}
+	if live == nil {
+		return "does not exist", nil
 	}
 	return NotReady(live), nil
 }

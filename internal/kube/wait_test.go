@@ -86,8 +86,8 @@ func TestPoll(t *testing.T) {
 		"at once":       {time.Hour, func(int, context.Context) (bool, error) { return true, nil }, false, nil, 1},
 		"later":         {time.Hour, func(n int, _ context.Context) (bool, error) { return n == 3, nil }, false, nil, 3},
 		"error":         {time.Hour, func(int, context.Context) (bool, error) { return false, boom }, false, boom, 1},
-		"never":         {20 * time.Millisecond, func(int, context.Context) (bool, error) { return false, nil }, false, errTimeout{}, 0},
-		"cut off":       {20 * time.Millisecond, func(_ int, ctx context.Context) (bool, error) { <-ctx.Done(); return false, ctx.Err() }, false, errTimeout{}, 1},
+		"never":         {20 * time.Millisecond, func(int, context.Context) (bool, error) { return false, nil }, false, errTimeout, 0},
+		"cut off":       {20 * time.Millisecond, func(_ int, ctx context.Context) (bool, error) { <-ctx.Done(); return false, ctx.Err() }, false, errTimeout, 1},
 		"by the caller": {time.Hour, func(int, context.Context) (bool, error) { return false, nil }, true, context.Canceled, 0},
 	}
 	for name, tc := range tests {
