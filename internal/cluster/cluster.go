@@ -6,10 +6,7 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -125,16 +122,13 @@ func List(ctx context.Context, h host.Host) ([]Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory for clusters: %w", err)
 	}
-	entries, err := os.ReadDir(state.Root(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the clusters: %w", err)
+	names, err := state.Names(dir)
+	if err != nil {
+		return nil, err
 	}
 	list := []Info{}
-	for _, e := range entries {
-		if !e.IsDir() || state.CheckName(e.Name()) != nil {
-			continue
-		}
-		info, err := status(ctx, state.New(dir, e.Name()), e.Name())
+	for _, name := range names {
+		info, err := status(ctx, state.New(dir, name), name)
 		if err != nil {
 			return nil, err
 		}

@@ -96,8 +96,9 @@ func MergeKubeconfig(h host.Host, name string) (string, error) {
 			"merge the kubeconfig of cluster %s: KUBECONFIG names an embedded cluster's own file", name)
 	}
 	chosen := slices.ContainsFunc(files, func(file string) bool {
-		data, _ := h.Files.ReadFile(file) // one that cannot be read chooses nothing
-		return currentContext(data) != ""
+		data, _ := h.Files.ReadFile(file)
+		config, err := loadConfig(data)
+		return err == nil && config.CurrentContext != "" // one that cannot be read chooses nothing
 	})
 	_, err = edit(h.Files, path, func(old []byte) ([]byte, error) {
 		return mergeKubeconfig(old, add, state.ContextName(name), !chosen)

@@ -127,11 +127,3 @@ func entriesOf(data []byte, keep func(name string) bool, current string) ([]byte
 	}
 	return clientcmd.Write(*config)
 }
-
-// currentContext is the current context of a kubeconfig, "" if it says none.
-func currentContext(data []byte) string {
-	if config, err := loadConfig(data); err == nil {
-		return config.CurrentContext
-	}
-	return ""
-}

@@ -167,27 +167,20 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity)}
-	if o.FSync != nil && *o.FSync {
-		args = append(args, "--fsync")
+	cmd := host.Cmd{
+		Name: binary, Dir: l.Dir, Env: h.Environ(), Stdout: log, Stderr: log, Detach: true,
+		Args: []string{
+			"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity), "--history", o.History.String(),
+			"--kubernetes", o.Kubernetes, fmt.Sprintf("--removed-apis=%t", o.RemovedAPIs), fmt.Sprintf("--fsync=%t", *o.FSync),
+		},
 	}
-	if o.History != 0 {
-		args = append(args, "--history", o.History.String())
-	}
-	if o.RemovedAPIs {
-		args = append(args, "--removed-apis")
-	}
-	if o.Kubernetes != "" {
-		args = append(args, "--kubernetes", o.Kubernetes)
-	}
-	cmd := host.Cmd{Name: binary, Args: args, Dir: l.Dir, Env: h.Environ(), Stdout: log, Stderr: log, Detach: true}
 	var lifeline *os.File
 	if o.DieWithParent {
 		var end *os.File
 		if end, lifeline, err = os.Pipe(); err != nil {
 			return nil, errors.Join(err, log.Close())
 		}
-		cmd.Args, cmd.Stdin = append(args, "--die-with-parent"), end
+		cmd.Args, cmd.Stdin = append(cmd.Args, "--die-with-parent"), end
 		defer end.Close() //nolint:errcheck // only the child's copy counts
 	}
 	process, err := h.Exec.Start(ctx, cmd)

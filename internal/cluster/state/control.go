@@ -52,26 +52,31 @@ func (c Control) Status(ctx context.Context) (Status, error) {
 func (c Control) Follow(ctx context.Context, each func(Status)) (Status, error) {
 	var last Status
 	err := c.do(ctx, http.MethodGet, FollowPath, func(body io.Reader) error {
-		for d := json.NewDecoder(body); ; {
-			var s Status
-			err := d.Decode(&s)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
+		return decodeEach(body, func(s Status) {
 			last = s
 			each(s)
-		}
+		})
 	})
 	return last, err
+}
+
+// decodeEach reads JSON values, one after the other, until the server ends.
+func decodeEach[T any](body io.Reader, each func(T)) error {
+	for d := json.NewDecoder(body); ; {
+		var one T
+		if err := d.Decode(&one); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		each(one)
+	}
 }
 
 // Stop asks the server to end. It returns when the server has agreed; the
 // lock tells when it has gone.
 func (c Control) Stop(ctx context.Context) error {
-	return c.do(ctx, http.MethodPost, StopPath, func(io.Reader) error { return nil })
+	return c.do(ctx, http.MethodPost, StopPath, nil)
 }
 
 // get asks the server for one JSON value.
@@ -108,10 +113,10 @@ func (c Control) send(ctx context.Context, method, path string, body io.Reader, 
 	if err != nil {
 		return fmt.Errorf("ask the control plane: %w", err)
 	}
-	if resp.StatusCode == http.StatusOK {
-		err = read(resp.Body)
-	} else {
+	if resp.StatusCode != http.StatusOK {
 		err = refusal(resp)
+	} else if read != nil {
+		err = read(resp.Body)
 	}
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
 		return fmt.Errorf("ask the control plane: %w", err)
@@ -119,11 +124,11 @@ func (c Control) send(ctx context.Context, method, path string, body io.Reader, 
 	return nil
 }
 
-// sendJSON is send of a value. what it is, is for the error.
-func (c Control) sendJSON(ctx context.Context, method, path, what string, value any, read func(io.Reader) error) error {
+// sendJSON is send of a value.
+func (c Control) sendJSON(ctx context.Context, method, path string, value any, read func(io.Reader) error) error {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", what, err)
+		return fmt.Errorf("encode a %T: %w", value, err)
 	}
 	return c.send(ctx, method, path, bytes.NewReader(data), read)
 }

@@ -2,8 +2,6 @@ package state
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -49,14 +47,7 @@ type Injection struct {
 // Inject has the server inject a fault until ctx ends. hit is called once it is
 // armed, and once more each time that it happens.
 func (c Control) Inject(ctx context.Context, f Fault, hit func()) error {
-	return c.sendJSON(ctx, http.MethodPost, FaultsPath, "the fault", f, func(body io.Reader) error {
-		for d := json.NewDecoder(body); ; {
-			if err := d.Decode(&struct{}{}); errors.Is(err, io.EOF) {
-				return nil
-			} else if err != nil {
-				return err
-			}
-			hit()
-		}
+	return c.sendJSON(ctx, http.MethodPost, FaultsPath, f, func(body io.Reader) error {
+		return decodeEach(body, func(struct{}) { hit() })
 	})
 }

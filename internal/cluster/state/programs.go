@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -75,7 +74,7 @@ func (c Control) Programs(ctx context.Context) ([]Program, error) {
 // told before. When it returns, pods created from now on are served so; those
 // that exist follow.
 func (c Control) SetProgram(ctx context.Context, p Program) error {
-	return c.sendJSON(ctx, http.MethodPut, ProgramsPath, "the program of "+p.Image, p, func(io.Reader) error { return nil })
+	return c.sendJSON(ctx, http.MethodPut, ProgramsPath, p, nil)
 }
 
 // RemoveProgram makes the server forget the program of an image for a workload,
@@ -83,5 +82,5 @@ func (c Control) SetProgram(ctx context.Context, p Program) error {
 // started any more. What it was never told of is no error.
 func (c Control) RemoveProgram(ctx context.Context, image, workload string) error {
 	query := url.Values{"image": {image}, "workload": {workload}}.Encode()
-	return c.do(ctx, http.MethodDelete, ProgramsPath+"?"+query, func(io.Reader) error { return nil })
+	return c.do(ctx, http.MethodDelete, ProgramsPath+"?"+query, nil)
 }

@@ -46,7 +46,7 @@ type User struct {
 // Kubeconfig asks the server for a kubeconfig of a user of the caller's choice.
 func (c Control) Kubeconfig(ctx context.Context, u User) ([]byte, error) {
 	var out []byte
-	err := c.sendJSON(ctx, http.MethodPost, CredentialsPath, "the user", u, func(body io.Reader) (err error) {
+	err := c.sendJSON(ctx, http.MethodPost, CredentialsPath, u, func(body io.Reader) (err error) {
 		out, err = io.ReadAll(body)
 		return err
 	})
@@ -84,7 +84,7 @@ func (c Control) Refused(ctx context.Context, project string, known int, wait ti
 
 // Webhook tells the server of a call of the webhooks of a project's operator.
 func (c Control) Webhook(ctx context.Context, project string, call recording.Webhook) error {
-	return c.sendJSON(ctx, http.MethodPost, WebhooksPath+ofProject(project), "the call of a webhook", call, func(io.Reader) error { return nil })
+	return c.sendJSON(ctx, http.MethodPost, WebhooksPath+ofProject(project), call, nil)
 }
 
 // Lines hands the log of a project's operator to the server as it comes, until end
@@ -108,7 +108,7 @@ func (c Control) Lines(ctx context.Context, project string, lines <-chan recordi
 			return
 		}
 	}()
-	err := c.send(ctx, http.MethodPost, LinesPath+ofProject(project), body, func(io.Reader) error { return nil })
+	err := c.send(ctx, http.MethodPost, LinesPath+ofProject(project), body, nil)
 	_ = body.Close() // never fails
 	return err
 }

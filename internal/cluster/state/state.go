@@ -62,16 +62,13 @@ func ByServer(stateDir, server string) (State, error) {
 	if !OnLoopback(server) {
 		return State{}, nil
 	}
-	entries, err := os.ReadDir(Root(stateDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return State{}, fmt.Errorf("list the clusters: %w", err)
+	names, err := Names(stateDir)
+	if err != nil {
+		return State{}, err
 	}
 	var found State
-	for _, e := range entries {
-		if !e.IsDir() || CheckName(e.Name()) != nil {
-			continue // such as what macOS' Finder leaves
-		}
-		s, err := New(stateDir, e.Name()).Read()
+	for _, name := range names {
+		s, err := New(stateDir, name).Read()
 		if err != nil {
 			return State{}, err
 		}
@@ -81,6 +78,21 @@ func ByServer(stateDir, server string) (State, error) {
 		}
 	}
 	return found, nil
+}
+
+// Names are the clusters below stateDir, sorted.
+func Names(stateDir string) ([]string, error) {
+	entries, err := os.ReadDir(Root(stateDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the clusters: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && CheckName(e.Name()) == nil { // unlike what macOS' Finder leaves
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
 }
 
 // OnLoopback reports whether the server of a URL is this machine's own.
