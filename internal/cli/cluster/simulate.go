@@ -13,6 +13,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // healthy ends what is simulated.
@@ -79,32 +80,22 @@ func simulatePod(ctx context.Context, f *cli.Factory, t *cli.Target, namespace, 
 	if err != nil {
 		return err
 	}
-	pod := &unstructured.Unstructured{}
-	pod.SetAPIVersion("v1")
-	pod.SetKind("Pod")
-	pod.SetNamespace(namespace)
-	pod.SetName(name)
-	err = client.Edit(ctx, pod, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	err = client.Edit(ctx, kube.Named("v1", "Pod", namespace, name), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if live == nil {
 			return nil, clierr.Failedf(fmt.Sprintf("list the pods with 'mysdk kubectl get pods -n %s'", namespace), "there is no pod %s in namespace %s", name, namespace)
 		}
-		next := live.DeepCopy()
-		annotations := next.GetAnnotations()
-		if annotations[state.ProcessAnnotation] != "" {
+		if live.GetAnnotations()[state.ProcessAnnotation] != "" {
 			return nil, clierr.Failedf("stop its process instead, which 'mysdk cluster status -o json' lists", "pod %s/%s runs on this machine and is not simulated", namespace, name)
 		}
 		if phase, _, _ := unstructured.NestedString(live.Object, "status", "phase"); phase == "Succeeded" || phase == "Failed" {
 			return nil, clierr.Failedf("to have the pods of a workload fail, set the annotation "+state.SimulateAnnotation+": crash in its pod template",
 				"pod %s/%s has ended: it is %s", namespace, name, phase)
 		}
-		if annotations == nil {
-			annotations = map[string]string{}
+		if what == healthy {
+			unstructured.RemoveNestedField(live.Object, "metadata", "annotations", state.SimulateAnnotation)
+			return live, nil
 		}
-		if annotations[state.SimulateAnnotation] = what; what == healthy {
-			delete(annotations, state.SimulateAnnotation)
-		}
-		next.SetAnnotations(annotations)
-		return next, nil
+		return live, unstructured.SetNestedField(live.Object, what, "metadata", "annotations", state.SimulateAnnotation)
 	})
 	if err == nil {
 		f.Say("Pod %s/%s is simulated as %s", namespace, name, what)
