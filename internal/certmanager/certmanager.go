@@ -98,9 +98,12 @@ func secretOf(certificate *unstructured.Unstructured, live Live, now time.Time) 
 		}
 	}
 	if !serves(data, hosts, now) {
-		if data, err = made(now, hosts); err != nil {
+		cert, key, err := Make(now, life, hosts)
+		if err != nil {
 			return nil, err
 		}
+		encode := base64.StdEncoding.EncodeToString
+		data = map[string]any{"ca.crt": encode(cert), "tls.crt": encode(cert), "tls.key": encode(key)} // as cert-manager has it
 	}
 	secret.Object["data"] = data
 	return secret, nil
@@ -127,13 +130,6 @@ func hostsOf(certificate *unstructured.Unstructured) ([]string, error) {
 		return nil, errors.New("it names no host in spec.dnsNames")
 	}
 	return hosts, nil
-}
-
-// made is the data of a new Secret, as cert-manager has it.
-func made(now time.Time, hosts []string) (map[string]any, error) {
-	cert, key, err := Make(now, life, hosts)
-	encode := base64.StdEncoding.EncodeToString
-	return map[string]any{"ca.crt": encode(cert), "tls.crt": encode(cert), "tls.key": encode(key)}, err
 }
 
 // Make makes a server's certificate for the hosts, which are names or IP
