@@ -151,9 +151,6 @@ func serveFlags(out io.Writer) (*flag.FlagSet, *controlplane.Options) {
 func serve(ctx context.Context, args []string, started time.Time) error {
 	flags, o := serveFlags(os.Stderr)
 	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
 		return clierr.Usagef("run 'mysdk-cluster help'", "serve: %w", err)
 	}
 	if err := checkServe(o, flags.Args()); err != nil {
