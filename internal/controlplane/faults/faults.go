@@ -160,34 +160,31 @@ type fault struct {
 func (f *fault) serve(w http.ResponseWriter, req *http.Request, next http.Handler) {
 	switch do := f.Do; {
 	case !f.matches():
-		next.ServeHTTP(w, req)
 	case do == state.FaultHold, do == state.FaultLose:
 		f.afterwards(w, req, next)
+		return
 	case do == state.FaultStale:
 		f.stale(w, req, next)
+		return
 	case do == state.FaultGap:
 		f.gap(w, req, next)
+		return
 	case (do == state.FaultRefuse || do == state.FaultDelay) && f.due():
 		f.tell()
-		wait(req.Context(), f.over, f.Delay)
+		f.hold(req, time.After(f.Delay))
 		if do == state.FaultRefuse {
 			f.refuse(w, req, f.Code)
 			return
 		}
-		next.ServeHTTP(w, req)
-	default:
-		next.ServeHTTP(w, req)
 	}
+	next.ServeHTTP(w, req)
 }
 
 // matches reports whether the request is one that the fault befalls.
 func (f *fault) matches() bool {
 	one, verb := f.Injection, f.info.Verb
-	switch one.Do {
-	case state.FaultStale, state.FaultGap:
-		if verb != "list" && verb != "watch" {
-			return false
-		}
+	if (one.Do == state.FaultStale || one.Do == state.FaultGap) && verb != "list" && verb != "watch" {
+		return false
 	}
 	// The core group and no subresource are empty, too.
 	if one.Resource != "" && (one.Group != f.info.APIGroup || one.Subresource != f.info.Subresource) {
@@ -219,13 +216,16 @@ func (f *fault) tell() {
 	}
 }
 
-// wait lets d pass, or less where nobody waits any more.
-func wait(ctx context.Context, over <-chan struct{}, d time.Duration) {
+// hold keeps a request until the fault goes, or until enough, and reports whether its
+// client still waits.
+func (f *fault) hold(req *http.Request, enough <-chan time.Time) bool {
 	select {
-	case <-time.After(d):
-	case <-over:
-	case <-ctx.Done():
+	case <-enough:
+	case <-f.over:
+	case <-req.Context().Done():
+		return false
 	}
+	return true
 }
 
 // refuse answers with an error of the API's.
@@ -258,10 +258,7 @@ func (f *fault) afterwards(w http.ResponseWriter, req *http.Request, next http.H
 		f.refuse(w, req, http.StatusGatewayTimeout)
 		return
 	}
-	select {
-	case <-req.Context().Done():
-		// The operator was killed: nobody reads on.
-	case <-f.over:
+	if f.hold(req, nil) { // else the operator was killed
 		kept.send(w)
 	}
 }
@@ -314,10 +311,7 @@ func (f *fault) stale(w http.ResponseWriter, req *http.Request, next http.Handle
 		f.refuse(w, req, http.StatusUnprocessableEntity)
 		return
 	}
-	select {
-	case <-req.Context().Done():
-		return
-	case <-f.over:
+	if f.hold(req, nil) {
 		next.ServeHTTP(w, req)
 	}
 }
@@ -330,9 +324,7 @@ func (f *fault) gap(w http.ResponseWriter, req *http.Request, next http.Handler)
 		return
 	}
 	f.tell()
-	select {
-	case <-req.Context().Done():
-	case <-f.over:
+	if f.hold(req, nil) {
 		f.refuse(w, req, http.StatusGone)
 	}
 }

@@ -24,9 +24,9 @@ func (r *Recorder) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+state.RecordingPath, r.serveBegin)
 	mux.HandleFunc("GET "+state.RecordingPath, r.serveSnapshot)
 	mux.HandleFunc("GET "+state.RefusedPath, r.serveRefused)
-	mux.HandleFunc("POST "+state.ReconcilesPath, r.serveCalls)
+	mux.HandleFunc("POST "+state.ReconcilesPath, func(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Call) })
 	mux.HandleFunc("POST "+state.WebhooksPath, r.serveWebhook)
-	mux.HandleFunc("POST "+state.LinesPath, r.serveLines)
+	mux.HandleFunc("POST "+state.LinesPath, func(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Line) })
 }
 
 // serveBegin records for as long as the client stays.
@@ -98,12 +98,6 @@ func (r *Recorder) serveRefused(w http.ResponseWriter, req *http.Request) {
 	}
 	_ = json.NewEncoder(w).Encode(list) // ignore write errors: the client is gone
 }
-
-// serveCalls takes what an operator reports.
-func (r *Recorder) serveCalls(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Call) }
-
-// serveLines takes the operator's log.
-func (r *Recorder) serveLines(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Line) }
 
 // serveEach takes JSON values, one after the other, until the client ends.
 func serveEach[T any](w http.ResponseWriter, req *http.Request, take func(project string, one T)) {

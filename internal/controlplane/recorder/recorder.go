@@ -132,11 +132,9 @@ func (r *Recorder) nameKind(q *recording.Request) {
 	if !q.Writes() {
 		return
 	}
-	of := q.Resource + "." + q.Group
-	switch {
-	case q.Subresource != "" && q.Subresource != "status" || q.Kind == "":
+	if of := q.Resource + "." + q.Group; q.Subresource != "" && q.Subresource != "status" || q.Kind == "" {
 		q.Kind = r.kinds[of]
-	default:
+	} else {
 		r.kinds[of] = q.Kind
 	}
 }
@@ -202,30 +200,27 @@ func (r *Recorder) report(project string, note func()) {
 // Call is what the operator of a project reports of its own about a call of
 // Reconcile: its begin, and once more with its end.
 func (r *Recorder) Call(project string, c recording.Reconcile) {
-	r.report(project, func() { r.call(c) })
-}
-
-// call is Call, with mu held.
-func (r *Recorder) call(c recording.Reconcile) {
-	r.called = time.Now()
-	if i, runs := r.running[c.ID]; runs && !c.End.IsZero() {
-		r.reconciles[i] = c
-		delete(r.running, c.ID)
-		return
-	}
-	r.reconciles = append(r.reconciles, c)
-	if c.End.IsZero() {
-		r.running[c.ID] = len(r.reconciles) - 1
-	}
-	if len(r.reconciles) > maxReconciles {
-		drop := len(r.reconciles) - maxReconciles*9/10 // at once, as the rest is moved each time
-		r.reconciles = slices.Delete(r.reconciles, 0, drop)
-		for id, i := range r.running {
-			if r.running[id] = i - drop; i < drop {
-				delete(r.running, id)
+	r.report(project, func() {
+		r.called = time.Now()
+		if i, runs := r.running[c.ID]; runs && !c.End.IsZero() {
+			r.reconciles[i] = c
+			delete(r.running, c.ID)
+			return
+		}
+		r.reconciles = append(r.reconciles, c)
+		if c.End.IsZero() {
+			r.running[c.ID] = len(r.reconciles) - 1
+		}
+		if len(r.reconciles) > maxReconciles {
+			drop := len(r.reconciles) - maxReconciles*9/10 // at once, as the rest is moved each time
+			r.reconciles = slices.Delete(r.reconciles, 0, drop)
+			for id, i := range r.running {
+				if r.running[id] = i - drop; i < drop {
+					delete(r.running, id)
+				}
 			}
 		}
-	}
+	})
 }
 
 // Webhook keeps one call of the webhooks of a project's operator, which has that
