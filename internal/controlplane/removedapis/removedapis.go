@@ -7,6 +7,7 @@
 package removedapis
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -93,12 +94,7 @@ func (r rename) answer(doc document) error {
 
 // addVersions lists the removed versions behind those of a group.
 func addVersions(g *metav1.APIGroup) {
-	olds := make([]string, 0, len(replaced[g.Name]))
-	for old := range replaced[g.Name] {
-		olds = append(olds, old)
-	}
-	slices.Sort(olds)
-	for _, old := range olds {
+	for _, old := range slices.Sorted(maps.Keys(replaced[g.Name])) {
 		if !slices.ContainsFunc(g.Versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == old }) {
 			g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{
 				GroupVersion: schema.GroupVersion{Group: g.Name, Version: old}.String(), Version: old,
