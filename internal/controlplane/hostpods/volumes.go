@@ -81,7 +81,8 @@ func (v *volumes) path(name string) string { return filepath.Join(v.dir, "v", na
 // changing reports whether a volume is made of something that may change.
 func (v *volumes) changing() bool {
 	return slices.ContainsFunc(v.pod.Spec.Volumes, func(one corev1.Volume) bool {
-		return one.Secret != nil || one.ConfigMap != nil || one.Projected != nil || one.DownwardAPI != nil
+		sources, _ := sourcesOf(one)
+		return sources != nil
 	})
 }
 
@@ -107,30 +108,35 @@ func project(dir string, files payload) error {
 // files are what a volume is to hold; written is false for one whose content
 // is the program's.
 func (v *volumes) files(ctx context.Context, volume *corev1.Volume) (files payload, written bool, err error) {
+	sources, mode := sourcesOf(*volume)
 	files = payload{}
-	switch {
-	case volume.Secret != nil:
-		var values map[string][]byte
-		if values, err = v.secret(ctx, volume.Secret.SecretName, volume.Secret.Optional); err == nil {
-			err = files.pick(values, volume.Secret.Items, volume.Secret.DefaultMode, volume.Secret.Optional)
+	for _, source := range sources {
+		if err := v.projected(ctx, files, volume.Name, source, mode); err != nil {
+			return nil, false, err
 		}
-	case volume.ConfigMap != nil:
-		var values map[string][]byte
-		if values, err = v.configMap(ctx, volume.ConfigMap.Name, volume.ConfigMap.Optional); err == nil {
-			err = files.pick(values, volume.ConfigMap.Items, volume.ConfigMap.DefaultMode, volume.ConfigMap.Optional)
-		}
-	case volume.DownwardAPI != nil:
-		err = v.downward(files, volume.DownwardAPI.Items, volume.DownwardAPI.DefaultMode)
-	case volume.Projected != nil:
-		for _, source := range volume.Projected.Sources {
-			if err == nil {
-				err = v.projected(ctx, files, volume.Name, source, volume.Projected.DefaultMode)
-			}
-		}
-	default:
-		return nil, false, nil
 	}
-	return files, true, err
+	return files, sources != nil, nil
+}
+
+// sourcesOf is a volume made of objects as a projected one; nil for any other.
+func sourcesOf(v corev1.Volume) (list []corev1.VolumeProjection, mode *int32) {
+	var one corev1.VolumeProjection
+	switch {
+	case v.Secret != nil:
+		one.Secret = &corev1.SecretProjection{Items: v.Secret.Items, Optional: v.Secret.Optional}
+		one.Secret.Name, mode = v.Secret.SecretName, v.Secret.DefaultMode
+	case v.ConfigMap != nil:
+		one.ConfigMap = &corev1.ConfigMapProjection{Items: v.ConfigMap.Items, Optional: v.ConfigMap.Optional}
+		one.ConfigMap.Name, mode = v.ConfigMap.Name, v.ConfigMap.DefaultMode
+	case v.DownwardAPI != nil:
+		one.DownwardAPI = &corev1.DownwardAPIProjection{Items: v.DownwardAPI.Items}
+		mode = v.DownwardAPI.DefaultMode
+	case v.Projected != nil:
+		return v.Projected.Sources, v.Projected.DefaultMode
+	default:
+		return nil, nil
+	}
+	return []corev1.VolumeProjection{one}, mode
 }
 
 func (v *volumes) projected(ctx context.Context, files payload, name string, from corev1.VolumeProjection, mode *int32) error {
@@ -297,8 +303,7 @@ func mountAt(path, target string) error {
 func unreal(pod *corev1.Pod) []string {
 	var names []string
 	for _, v := range pod.Spec.Volumes {
-		s := v.VolumeSource
-		if s.EmptyDir == nil && s.Secret == nil && s.ConfigMap == nil && s.Projected == nil && s.DownwardAPI == nil {
+		if sources, _ := sourcesOf(v); v.EmptyDir == nil && sources == nil {
 			names = append(names, v.Name)
 		}
 	}
