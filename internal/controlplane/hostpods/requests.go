@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	conversions "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // hosted returns the pod of that name, if programs serve it.
@@ -99,37 +101,21 @@ func (c *container) readLog(ctx context.Context, previous bool, o logOptions, w 
 	return err
 }
 
-// logQuery reads the parameters of a kubelet's containerLogs.
+// logQuery reads the parameters of a kubelet's containerLogs, which the API server
+// has checked.
 func logQuery(q url.Values) (o logOptions, previous bool, err error) {
-	o.tail = -1
-	flag := func(name string) bool {
-		on, err := strconv.ParseBool(q.Get(name))
-		return err == nil && on
+	var asked corev1.PodLogOptions
+	if err := conversions.Convert_url_Values_To_v1_PodLogOptions(&q, &asked, nil); err != nil {
+		return o, false, err
 	}
-	o.follow, o.timestamps, previous = flag("follow"), flag("timestamps"), flag("previous")
-	if s := q.Get("tailLines"); s != "" && s != "all" {
-		if o.tail, err = strconv.ParseInt(s, 10, 64); err != nil || o.tail < 0 {
-			return o, previous, fmt.Errorf("tailLines %q is not a number of lines", s)
-		}
+	o = logOptions{follow: asked.Follow, timestamps: asked.Timestamps, tail: ptr.Deref(asked.TailLines, -1), limit: ptr.Deref(asked.LimitBytes, 0)}
+	switch {
+	case asked.SinceSeconds != nil:
+		o.since = time.Now().Add(-time.Duration(*asked.SinceSeconds) * time.Second)
+	case asked.SinceTime != nil:
+		o.since = asked.SinceTime.Time
 	}
-	if s := q.Get("limitBytes"); s != "" {
-		if o.limit, err = strconv.ParseInt(s, 10, 64); err != nil || o.limit < 1 {
-			return o, previous, fmt.Errorf("limitBytes %q is not a number of bytes", s)
-		}
-	}
-	if s := q.Get("sinceSeconds"); s != "" {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return o, previous, fmt.Errorf("sinceSeconds %q is not a number of seconds", s)
-		}
-		o.since = time.Now().Add(-time.Duration(n) * time.Second)
-	}
-	if s := q.Get("sinceTime"); s != "" {
-		if o.since, err = time.Parse(time.RFC3339, s); err != nil {
-			return o, previous, fmt.Errorf("sinceTime: %w", err)
-		}
-	}
-	return o, previous, nil
+	return o, asked.Previous, nil
 }
 
 // flushing sends what is written at once: somebody may be waiting for the line.
