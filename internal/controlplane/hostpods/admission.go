@@ -3,7 +3,9 @@ package hostpods
 import (
 	"context"
 	"errors"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/kubernetes/pkg/apis/core"
 
@@ -41,15 +43,9 @@ func (m processMarker) Admit(_ context.Context, a admission.Attributes, _ admiss
 		return nil
 	}
 	whose := ownerOf(pod).name
-	for _, list := range [][]core.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, c := range list {
-			if _, found := m.programs.find(c.Image, whose); !found {
-				continue
-			}
-			if pod.Annotations == nil {
-				pod.Annotations = map[string]string{}
-			}
-			pod.Annotations[ProcessAnnotation] = ProcessMarked
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if _, found := m.programs.find(c.Image, whose); found {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, ProcessAnnotation, ProcessMarked)
 			return nil
 		}
 	}

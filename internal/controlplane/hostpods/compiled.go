@@ -22,7 +22,7 @@ func (c *container) leadToCerts(l *launch) (undo func()) {
 	}
 	remove, err := lead(compiledCerts, l.certs)
 	if err != nil {
-		c.event(corev1.EventTypeWarning, "PathTaken", "the program does not find its volume at %s: %v", compiledCerts, err)
+		c.pod.event(corev1.EventTypeWarning, "PathTaken", "the program does not find its volume at %s: %v", compiledCerts, err)
 		return func() {}
 	}
 	return func() {

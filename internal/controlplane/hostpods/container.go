@@ -342,12 +342,9 @@ func (c *container) describe() state.Process {
 // begin takes over what the pod's status has about the container: this process
 // may not be the first that serves the pod. What is over stays so; init containers
 // and sidecars only where all else is, done, as what they made for it is gone.
-func (c *container) begin(old *corev1.ContainerStatus, done bool) {
+func (c *container) begin(old corev1.ContainerStatus, done bool) {
 	c.now = corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, Started: new(bool)}
 	c.now.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
-	if old == nil {
-		return
-	}
 	c.now.RestartCount, c.now.LastTerminationState = old.RestartCount, old.LastTerminationState
 	end := old.State.Terminated
 	if old.State.Running != nil && old.ContainerID != "" {
@@ -378,12 +375,6 @@ const lostCode = 137
 
 // grace is what the container has between being asked to stop and being killed.
 func grace(pod *corev1.Pod) time.Duration {
-	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
-	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		seconds = *s
-	}
-	if s := pod.DeletionGracePeriodSeconds; s != nil {
-		seconds = *s
-	}
-	return time.Duration(seconds) * time.Second
+	seconds := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	return time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, seconds)) * time.Second
 }

@@ -40,7 +40,7 @@ func (s sources) variables(ctx context.Context, c *corev1.Container) (map[string
 			return nil, err
 		}
 		for key, value := range values {
-			vars[from.Prefix+key] = value
+			vars[from.Prefix+key] = string(value)
 		}
 	}
 	for _, e := range c.Env {
@@ -56,24 +56,14 @@ func (s sources) variables(ctx context.Context, c *corev1.Container) (map[string
 }
 
 // from reads all of a ConfigMap or a Secret.
-func (s sources) from(ctx context.Context, from corev1.EnvFromSource) (map[string]string, error) {
+func (s sources) from(ctx context.Context, from corev1.EnvFromSource) (map[string][]byte, error) {
 	switch {
 	case from.ConfigMapRef != nil:
-		values, err := s.configMap(ctx, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
-		return texts(values), err
+		return s.configMap(ctx, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
 	case from.SecretRef != nil:
-		values, err := s.secret(ctx, from.SecretRef.Name, from.SecretRef.Optional)
-		return texts(values), err
+		return s.secret(ctx, from.SecretRef.Name, from.SecretRef.Optional)
 	}
 	return nil, nil
-}
-
-func texts(values map[string][]byte) map[string]string {
-	list := map[string]string{}
-	for key, value := range values {
-		list[key] = string(value)
-	}
-	return list
 }
 
 // variable is the value of one entry of env; found is false for an optional

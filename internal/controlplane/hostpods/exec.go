@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,25 +34,21 @@ func (l *launch) standsFor(c *corev1.Container, word string) bool {
 // tellSkipped writes an event for each probe and hook whose command cannot be run,
 // and which therefore counts as passed.
 func (c *container) tellSkipped(l *launch) {
-	commands := map[string]*corev1.ExecAction{}
-	for kind, p := range map[string]*corev1.Probe{"Startup": c.spec.StartupProbe, "Readiness": c.spec.ReadinessProbe, "Liveness": c.spec.LivenessProbe} {
-		if p != nil {
-			commands[kind+" probe"] = p.Exec
-		}
-	}
 	hooks := ptr.Deref(c.spec.Lifecycle, corev1.Lifecycle{})
-	for kind, h := range map[string]*corev1.LifecycleHandler{"PostStart": hooks.PostStart, "PreStop": hooks.PreStop} {
-		if h != nil {
-			commands[kind+" hook"] = h.Exec
+	for _, one := range []struct {
+		name string
+		exec *corev1.ExecAction
+	}{
+		{"Liveness probe", ptr.Deref(c.spec.LivenessProbe, corev1.Probe{}).Exec},
+		{"PostStart hook", ptr.Deref(hooks.PostStart, corev1.LifecycleHandler{}).Exec},
+		{"PreStop hook", ptr.Deref(hooks.PreStop, corev1.LifecycleHandler{}).Exec},
+		{"Readiness probe", ptr.Deref(c.spec.ReadinessProbe, corev1.Probe{}).Exec},
+		{"Startup probe", ptr.Deref(c.spec.StartupProbe, corev1.Probe{}).Exec},
+	} {
+		if one.exec != nil && len(one.exec.Command) > 0 && !l.standsFor(&c.spec, one.exec.Command[0]) {
+			c.pod.event(corev1.EventTypeWarning, "CommandSkipped", "%s counts as passed: %s cannot be run, as only the operator's program %s of the image is available",
+				one.name, one.exec.Command[0], l.program.Path)
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(commands)) {
-		exec := commands[name]
-		if exec == nil || len(exec.Command) == 0 || l.standsFor(&c.spec, exec.Command[0]) {
-			continue
-		}
-		c.event(corev1.EventTypeWarning, "CommandSkipped", "%s counts as passed: %s cannot be run, as only the operator's program %s of the image is available",
-			name, exec.Command[0], l.program.Path)
 	}
 }
 
@@ -98,7 +92,7 @@ func (l *launch) probeArgs(c *corev1.Container, args []string) []string {
 	for i, arg := range args {
 		all[i] = relocate(expansion.Expand(arg, expansion.MappingFuncFor(vars)), l.mounts)
 	}
-	return l.ports.settled().args(all)
+	return l.ports.args(all)
 }
 
 // workDir is the directory that the container's processes run in.
@@ -107,11 +101,6 @@ func (l *launch) workDir(c *corev1.Container) string {
 		return l.dir
 	}
 	return filepath.Join(l.dir, filepath.Clean("/"+c.WorkingDir))
-}
-
-// settled are the ports as they are now: what has not been moved stays.
-func (p *ports) settled() *ports {
-	return &ports{host: maps.Clone(p.host), declared: p.declared, frozen: true}
 }
 
 // limited keeps the beginning of what is written to it.

@@ -38,7 +38,7 @@ esac
 	}}
 	l := &launch{
 		program: state.Program{Path: program}, env: []string{"WORD=sesame", "PATH=" + os.Getenv("PATH")}, dir: t.TempDir(),
-		mounts: map[string]string{"/etc/op": "/here"}, ports: &ports{host: map[int]int{8081: 40001}, declared: map[int]bool{8081: true}},
+		mounts: map[string]string{"/etc/op": "/here"}, ports: &ports{host: map[int]int{8081: 40001}, declared: map[int]bool{8081: true}, frozen: true},
 	}
 	if err := makeDirs(l.workDir(&c.spec)); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -39,9 +38,13 @@ func (e ending) isNone() bool {
 func (c *container) execute(ctx context.Context, l *launch) ending {
 	alive, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
-	c.event(corev1.EventTypeNormal, "Pulled", "Program %s stands in for image %q%s", l.program.Path, c.spec.Image, source(l.program))
+	source := l.program.Source
+	if source != "" {
+		source = ", from " + source
+	}
+	c.pod.event(corev1.EventTypeNormal, "Pulled", "Program %s stands in for image %q%s", l.program.Path, c.spec.Image, source)
 	if l.leader {
-		c.event(corev1.EventTypeWarning, "LeaderElectionOff", "started without leader election: the program looks for its namespace in a file that only containers have; "+
+		c.pod.event(corev1.EventTypeWarning, "LeaderElectionOff", "started without leader election: the program looks for its namespace in a file that only containers have; "+
 			"set LeaderElectionNamespace in its main package to have it elect")
 	}
 	defer c.leadToCerts(l)()
@@ -49,11 +52,11 @@ func (c *container) execute(ctx context.Context, l *launch) ending {
 	process, err := c.start(context.WithoutCancel(ctx), halt, l)
 	if err != nil {
 		end.code, end.message, end.done = cannotStart, err.Error(), time.Now()
-		c.event(corev1.EventTypeWarning, "Failed", "Error: %v", err)
+		c.pod.event(corev1.EventTypeWarning, "Failed", "Error: %v", err)
 		c.finish(end, "StartError")
 		return end
 	}
-	c.event(corev1.EventTypeNormal, "Started", "Started container %s: process %d, %s", c.spec.Name, process.Pid(), l.program.Path)
+	c.pod.event(corev1.EventTypeNormal, "Started", "Started container %s: process %d, %s", c.spec.Name, process.Pid(), l.program.Path)
 	running, ended := context.WithCancel(context.WithoutCancel(ctx))
 	stays := context.AfterFunc(alive, func() { c.terminate(running, process, l, context.Cause(alive)) })
 	watched := c.watch(alive, halt, l)
@@ -82,18 +85,10 @@ func (c *container) execute(ctx context.Context, l *launch) ending {
 	}
 	if end.cause != nil && ctx.Err() == nil {
 		end.message = strings.TrimSpace(end.cause.Error() + "\n" + end.message)
-		c.event(corev1.EventTypeNormal, "Killing", "Stopped container %s: %v", c.spec.Name, end.cause)
+		c.pod.event(corev1.EventTypeNormal, "Killing", "Stopped container %s: %v", c.spec.Name, end.cause)
 	}
 	c.finish(end, "")
 	return end
-}
-
-// source says where a program comes from, for an event.
-func source(p state.Program) string {
-	if p.Source == "" {
-		return ""
-	}
-	return ", from " + p.Source
 }
 
 // Exit codes with a meaning, as container runtimes have them.
@@ -170,7 +165,7 @@ func (c *container) hook(ctx context.Context, kind string, h *corev1.LifecycleHa
 	if err == nil || ctx.Err() != nil || strings.Contains(err.Error(), "probe failed with statuscode") { // any answer will do
 		return nil
 	}
-	c.event(corev1.EventTypeWarning, "Failed"+kind+"Hook", "%s hook failed: %v", kind, err)
+	c.pod.event(corev1.EventTypeWarning, "Failed"+kind+"Hook", "%s hook failed: %v", kind, err)
 	return fmt.Errorf("its %s hook failed: %w", kind, err)
 }
 
@@ -257,11 +252,6 @@ func exitOf(err error) (code, signal int32) {
 		return bySignal + int32(status.Signal()), int32(status.Signal())
 	}
 	return int32(exit.ExitCode()), 0
-}
-
-// event writes an event about the container's pod.
-func (c *container) event(kind, reason, format string, args ...any) {
-	c.pod.event(kind, reason, format, args...)
 }
 
 // second is a time as the API keeps it.

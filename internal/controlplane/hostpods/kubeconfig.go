@@ -7,8 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // apiAccess is how a program reaches the API server.
@@ -31,9 +29,5 @@ func (a apiAccess) kubeconfig(file string, pod *corev1.Pod, c *corev1.Container,
 	}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: pod.Namespace}
 	config.CurrentContext = name
-	data, err := clientcmd.Write(*config)
-	if err != nil {
-		return err
-	}
-	return state.WriteFile(file, data)
+	return clientcmd.WriteToFile(*config, file)
 }

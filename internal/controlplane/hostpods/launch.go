@@ -67,19 +67,19 @@ func (c *container) launchOf(ctx context.Context, program state.Program) (*launc
 	}
 	l.missing = l.findCommand(&c.spec, vars)
 	l.commandLine(&c.spec, vars, mounts)
-	l.environment(c.pod.getenv, vars, mounts)
+	file := filepath.Join(c.pod.dir, "kubeconfig-"+c.spec.Name)
+	env := cleanEnvironment(c.pod.getenv, l.dir)
+	env["KUBECONFIG"], env["HOSTNAME"] = file, hostname(pod)
+	for name, value := range vars { // which go over ours
+		env[name] = l.ports.value(name, relocate(value, mounts))
+	}
+	l.env = environ(env)
 	if l.ports.err != nil {
 		return nil, waiting{"CreateContainerError", l.ports.err.Error()}
 	}
-	// Before the variables of the spec in rank, but made last.
-	file := filepath.Join(c.pod.dir, "kubeconfig-"+c.spec.Name)
+	l.ports.frozen = true // what a probe's command names is where the process is
 	if err := c.pod.access.kubeconfig(file, pod, &c.spec, mounts); err != nil {
 		return nil, waiting{"CreateContainerError", fmt.Sprintf("write the kubeconfig: %v", err)}
-	}
-	for name, value := range map[string]string{"KUBECONFIG": file, "HOSTNAME": hostname(pod)} {
-		if _, own := vars[name]; !own {
-			l.env = append(l.env, name+"="+value)
-		}
 	}
 	return l, nil
 }
@@ -159,13 +159,4 @@ func (l *launch) commandLine(c *corev1.Container, vars, mounts map[string]string
 		at = len(args)
 	}
 	l.args = slices.Insert(args, at, l.added...)
-}
-
-// environment puts together ours and the spec's variables, which go over ours.
-func (l *launch) environment(getenv func(string) string, vars, mounts map[string]string) {
-	all := cleanEnvironment(getenv, l.dir)
-	for name, value := range vars {
-		all[name] = l.ports.value(name, relocate(value, mounts))
-	}
-	l.env = environ(all)
 }

@@ -33,10 +33,7 @@ func (u usage) list() corev1.ResourceList {
 // usageOf is what a container of a pod uses: its process, or what the pod's
 // annotations say of one that is simulated.
 func (m *Pods) usageOf(pod *corev1.Pod, name string) usage {
-	m.mu.Lock()
-	hosted := m.pods[pod.UID]
-	m.mu.Unlock()
-	if hosted != nil {
+	if hosted := m.byUID(pod.UID); hosted != nil {
 		if c, err := hosted.find(name); err == nil {
 			return c.usage(time.Now())
 		}

@@ -77,8 +77,6 @@ func (p *hostedPod) poke() {
 	}
 }
 
-func (p *hostedPod) pokeLater() { time.AfterFunc(p.timeouts.retry, p.poke) }
-
 // event writes an event about the pod.
 func (p *hostedPod) event(kind, reason, format string, args ...any) {
 	p.events.Eventf(p.latest(), kind, reason, format, args...)
@@ -97,11 +95,7 @@ func (p *hostedPod) prepareContainers() {
 			}
 			sidecar := init && podutil.IsRestartableInitContainer(&spec)
 			c := &container{pod: p, spec: spec, init: init && !sidecar, sidecar: sidecar}
-			var was *corev1.ContainerStatus
-			if at := slices.IndexFunc(old, func(s corev1.ContainerStatus) bool { return s.Name == spec.Name }); at >= 0 {
-				was = &old[at]
-			}
-			c.begin(was, done)
+			c.begin(podutil.GetExistingContainerStatus(old, spec.Name), done)
 			if len(pod.Spec.InitContainers) > 0 && c.now.State.Waiting != nil {
 				c.now.State.Waiting.Reason = "PodInitializing"
 			}

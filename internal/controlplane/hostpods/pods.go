@@ -118,10 +118,13 @@ func (m *Pods) Run(ctx context.Context) error {
 	m.mu.Unlock()
 	factory := informers.NewSharedInformerFactory(m.client, 0)
 	pods := factory.Core().V1().Pods()
+	see := func(o any) {
+		if pod, ok := o.(*corev1.Pod); ok {
+			m.see(alive, pod)
+		}
+	}
 	_, err = pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { m.seeAny(alive, o) },
-		UpdateFunc: func(_, o any) { m.seeAny(alive, o) },
-		DeleteFunc: m.gone,
+		AddFunc: see, UpdateFunc: func(_, o any) { see(o) }, DeleteFunc: m.gone,
 	})
 	if err != nil {
 		return err
@@ -147,21 +150,15 @@ func (m *Pods) Run(ctx context.Context) error {
 	}
 }
 
-func (m *Pods) seeAny(ctx context.Context, o any) {
-	if pod, ok := o.(*corev1.Pod); ok {
-		m.see(ctx, pod)
-	}
-}
-
 // seeListed is see for a pod of a list, which may have changed since: one that is
 // served already is seen as it changes, and one that went while it was taken on
 // is told so now, as nobody knew it when that was said.
 func (m *Pods) seeListed(ctx context.Context, pods corelisters.PodLister, pod *corev1.Pod) {
-	if m.hosts(pod.UID) {
+	if m.byUID(pod.UID) != nil {
 		return
 	}
 	m.see(ctx, pod)
-	if !m.hosts(pod.UID) {
+	if m.byUID(pod.UID) == nil {
 		return
 	}
 	now, err := pods.Pods(pod.Namespace).Get(pod.Name)
@@ -173,22 +170,19 @@ func (m *Pods) seeListed(ctx context.Context, pods corelisters.PodLister, pod *c
 	}
 }
 
-// hosts reports whether a pod is served.
-func (m *Pods) hosts(uid types.UID) bool {
+// byUID returns a pod that is served; nil for any other.
+func (m *Pods) byUID(uid types.UID) *hostedPod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.pods[uid] != nil
+	return m.pods[uid]
 }
 
 // see does what a pod needs that came, changed, or is there while a program
 // did.
 func (m *Pods) see(ctx context.Context, pod *corev1.Pod) {
-	m.mu.Lock()
-	p, ours := m.pods[pod.UID]
-	m.mu.Unlock()
-	marked := pod.Annotations[ProcessAnnotation] == ProcessMarked
+	p, marked := m.byUID(pod.UID), pod.Annotations[ProcessAnnotation] == ProcessMarked
 	switch {
-	case ours:
+	case p != nil:
 		p.see(pod)
 	case ctx.Err() != nil, pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil:
 	case marked && pod.DeletionTimestamp != nil:
@@ -294,10 +288,7 @@ func (m *Pods) gone(o any) {
 	if !ok {
 		return
 	}
-	m.mu.Lock()
-	p := m.pods[pod.UID]
-	m.mu.Unlock()
-	if p != nil {
+	if p := m.byUID(pod.UID); p != nil {
 		now := pod.DeepCopy()
 		now.DeletionTimestamp, now.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now()}, new(int64)
 		p.see(now)

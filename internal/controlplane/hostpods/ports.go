@@ -1,7 +1,9 @@
 package hostpods
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -48,11 +50,8 @@ func freeLoopbackPort() (int, error) {
 
 // move returns the port on loopback that stands for a port of the container.
 func (p *ports) move(port int) int {
-	if to, ok := p.host[port]; ok {
-		return to
-	}
-	if p.frozen {
-		return port
+	if to, ok := p.host[port]; ok || p.frozen {
+		return cmp.Or(to, port)
 	}
 	to, err := p.free()
 	if err != nil && p.err == nil {
@@ -64,23 +63,14 @@ func (p *ports) move(port int) int {
 
 // at is where a port of the container is found: itself where nothing
 // could be moved.
-func (p *ports) at(port int) int {
-	if to, ok := p.host[port]; ok {
-		return to
-	}
-	return port
-}
+func (p *ports) at(port int) int { return cmp.Or(p.host[port], port) }
 
 // fixed are the declared ports that could not be moved, in their order.
 func (p *ports) fixed() []int {
-	var list []int
-	for port := range p.declared {
-		if _, moved := p.host[port]; !moved {
-			list = append(list, port)
-		}
-	}
-	slices.Sort(list)
-	return list
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.declared)), func(port int) bool {
+		_, moved := p.host[port]
+		return moved
+	})
 }
 
 // args moves the addresses in a command line.

@@ -70,7 +70,11 @@ func (c *container) watch(alive context.Context, halt context.CancelCauseFunc, l
 		}
 		return failed
 	})
-	work.Go(func() { c.watchProgram(alive, halt, l) })
+	work.Go(func() {
+		if c.otherProgram(alive, l) {
+			halt(errProgramChanged)
+		}
+	})
 	return &work
 }
 
@@ -80,13 +84,6 @@ func (c *container) setReady(ready bool) {
 	c.mu.Unlock()
 	if !same {
 		c.change(func() { c.now.Ready = ready && c.now.State.Running != nil })
-	}
-}
-
-// watchProgram stops the process when its image is served by another program.
-func (c *container) watchProgram(alive context.Context, halt context.CancelCauseFunc, l *launch) {
-	if c.otherProgram(alive, l) {
-		halt(errProgramChanged)
 	}
 }
 
@@ -134,7 +131,7 @@ func (c *container) probe(ctx context.Context, kind string, p *corev1.Probe, l *
 			next = min(period, c.pod.timeouts.eager)
 		default:
 			good, bad = 0, bad+1
-			c.event(corev1.EventTypeWarning, "Unhealthy", "%s probe failed: %v", kind, err)
+			c.pod.event(corev1.EventTypeWarning, "Unhealthy", "%s probe failed: %v", kind, err)
 		}
 		if good > 0 && good < p.SuccessThreshold {
 			next = min(period, c.pod.timeouts.eager)
@@ -147,47 +144,39 @@ func (c *container) probe(ctx context.Context, kind string, p *corev1.Probe, l *
 }
 
 func seconds(n, otherwise int32) time.Duration {
-	n = cmp.Or(n, otherwise)
-	return time.Duration(n) * time.Second
+	return time.Duration(cmp.Or(n, otherwise)) * time.Second
 }
 
 // ask asks once, by the same code as a kubelet but for a command, which runs as
 // a process of this machine.
 func (c *container) ask(ctx context.Context, p *corev1.Probe, l *launch) error {
-	at := l.ports
 	timeout := seconds(p.TimeoutSeconds, 1)
-	var result probe.Result
-	var said string
-	var err error
 	switch {
 	case p.HTTPGet != nil:
 		get := p.HTTPGet.DeepCopy()
-		var port int
-		if port, err = portNumber(&c.spec, get.Port); err != nil {
+		port, err := portNumber(&c.spec, get.Port)
+		if err != nil {
 			return err
 		}
-		get.Port, get.Host = intstr.FromInt(at.at(port)), loopback
+		get.Port, get.Host = intstr.FromInt(l.ports.at(port)), loopback
 		request, err := httpprobe.NewRequestForHTTPGetAction(get, &c.spec, loopback, "probe")
 		if err != nil {
 			return err
 		}
-		result, said, err = httpprobe.New(false).Probe(request.WithContext(ctx), timeout)
-		return verdict(result, said, err)
+		return verdict(httpprobe.New(false).Probe(request.WithContext(ctx), timeout))
 	case p.TCPSocket != nil:
-		var port int
-		if port, err = portNumber(&c.spec, p.TCPSocket.Port); err != nil {
+		port, err := portNumber(&c.spec, p.TCPSocket.Port)
+		if err != nil {
 			return err
 		}
-		result, said, err = tcpprobe.New().Probe(loopback, at.at(port), timeout)
+		return verdict(tcpprobe.New().Probe(loopback, l.ports.at(port), timeout))
 	case p.GRPC != nil:
 		options := grpcprobe.ProbeOptions{UseTLS: ptr.Deref(p.GRPC.Mode, "") == corev1.GRPCProbeModeTLS}
-		result, said, err = grpcprobe.New().Probe(loopback, ptr.Deref(p.GRPC.Service, ""), at.at(int(p.GRPC.Port)), timeout, options)
+		return verdict(grpcprobe.New().Probe(loopback, ptr.Deref(p.GRPC.Service, ""), l.ports.at(int(p.GRPC.Port)), timeout, options))
 	case p.Exec != nil:
 		return c.runProbe(ctx, p.Exec.Command, timeout, l)
-	default:
-		return nil
 	}
-	return verdict(result, said, err)
+	return nil
 }
 
 func verdict(result probe.Result, said string, err error) error {

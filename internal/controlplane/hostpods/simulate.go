@@ -51,11 +51,7 @@ func (s *simulations) see(pod *corev1.Pod) {
 // run has the pods look as they are to until ctx ends.
 func (s *simulations) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, s.queue.ShutDown)()
-	for {
-		key, ended := s.queue.Get()
-		if ended {
-			return
-		}
+	for key, ended := s.queue.Get(); !ended; key, ended = s.queue.Get() {
 		again, err := s.simulate(ctx, key)
 		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			again = true
@@ -144,8 +140,8 @@ func (m *Pods) configured(ctx context.Context, pod *corev1.Pod) error {
 // simulatedStatus is the status of a pod that is to look like what. For "" it
 // is that of one which has not started yet, which KWOK then starts.
 func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus {
-	s := *pod.Status.DeepCopy()
 	if what == "" {
+		s := *pod.Status.DeepCopy()
 		// KWOK adds an address to those that are there.
 		s.Phase, s.PodIP, s.PodIPs = corev1.PodPending, "", nil
 		s.InitContainerStatuses, s.ContainerStatuses = nil, nil
@@ -154,13 +150,8 @@ func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus
 		})
 		return s
 	}
-	s.ObservedGeneration = pod.Generation
-	if s.StartTime == nil {
-		s.StartTime = ptr.To(metav1.Now().Rfc3339Copy())
-	}
+	s := begun(pod)
 	var bare hostedPod // with no container that a program serves
-	before := s.ContainerStatuses
-	s.InitContainerStatuses, s.ContainerStatuses = nil, nil
 	for _, c := range pod.Spec.InitContainers {
 		status := bare.containerStatus(pod, &c, s.StartTime, true)
 		if why.reason != "" {
@@ -170,8 +161,8 @@ func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus
 	}
 	for i, c := range pod.Spec.Containers {
 		var old corev1.ContainerStatus
-		if i < len(before) {
-			old = before[i]
+		if i < len(pod.Status.ContainerStatuses) {
+			old = pod.Status.ContainerStatuses[i]
 		}
 		s.ContainerStatuses = append(s.ContainerStatuses, simulatedContainer(bare.containerStatus(pod, &c, s.StartTime, false), old, pod.Spec.RestartPolicy, what, why))
 	}
@@ -240,9 +231,6 @@ func awaitConfig(pod *core.Pod) {
 	podutil.VisitPodSecretNames(pod, visit, podutil.AllContainers)
 	podutil.VisitPodConfigmapNames(pod, visit, podutil.AllContainers)
 	if found {
-		if pod.Annotations == nil {
-			pod.Annotations = map[string]string{}
-		}
-		pod.Annotations[state.SimulateAnnotation] = state.SimulateConfig
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, state.SimulateAnnotation, state.SimulateConfig)
 	}
 }

@@ -305,26 +305,26 @@ func TestBeginTakesOverWhatWas(t *testing.T) {
 	was := running(true)
 	was.ContainerID, was.RestartCount = "process://5", 2
 	c := &container{pod: pod}
-	c.begin(&was, false)
+	c.begin(was, false)
 	if last := c.now.LastTerminationState.Terminated; last == nil || last.ExitCode != lostCode || c.now.RestartCount != 3 || c.run != 3 || c.now.State.Waiting == nil {
 		t.Errorf("after a stop: %+v", c.now)
 	}
 	simulated := running(true) // of KWOK, before the program came
 	c = &container{pod: pod}
-	c.begin(&simulated, false)
+	c.begin(simulated, false)
 	if c.now.LastTerminationState.Terminated != nil || c.now.RestartCount != 0 {
 		t.Errorf("after a simulation: %+v", c.now)
 	}
 	c = &container{pod: pod}
 	ended := terminated(3)
-	c.begin(&ended, false)
+	c.begin(ended, false)
 	if c.now.LastTerminationState.Terminated.ExitCode != 3 || c.run != 1 {
 		t.Errorf("after an end: run %d, which overwrites the log of it, %+v", c.run, c.now)
 	}
 	c = &container{pod: pod}
 	waits := corev1.ContainerStatus{RestartCount: 4, LastTerminationState: terminated(1).State}
 	waits.State.Waiting = &corev1.ContainerStateWaiting{Reason: crashLoop}
-	c.begin(&waits, false)
+	c.begin(waits, false)
 	if c.run != 5 || c.now.RestartCount != 5 {
 		t.Errorf("after a back-off: run %d, which overwrites the log of the crash, %+v", c.run, c.now)
 	}
@@ -360,7 +360,7 @@ func TestKubeletAnswersForNobody(t *testing.T) {
 		"/containerLogs/ns/op/manager?previous=true": "has not run before",
 		"/containerLogs/ns/op/other":                 "is simulated",
 		"/containerLogs/ns/web/c":                    "is simulated",
-		"/containerLogs/ns/op/manager?tailLines=x":   "not a number",
+		"/containerLogs/ns/op/manager?tailLines=x":   "invalid syntax",
 	} {
 		w := httptest.NewRecorder()
 		kubeletHandler(m).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))

@@ -3,6 +3,7 @@ package hostpods
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -32,21 +33,16 @@ func (p *hostedPod) publish(ctx context.Context) {
 	})
 	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 		p.log.Printf("write the status of pod %s/%s: %v", p.namespace, p.name, err)
-		p.pokeLater()
+		time.AfterFunc(p.timeouts.retry, p.poke)
 	}
 }
 
 // statusOf is the status of the pod as its containers are now.
 func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
-	s := *pod.Status.DeepCopy()
-	s.ObservedGeneration = pod.Generation
-	if s.StartTime == nil {
-		s.StartTime = ptr.To(metav1.Now().Rfc3339Copy())
-	}
+	s := begun(pod)
 	s.HostIP = nodeAddress(pod.Spec.NodeName)
 	s.HostIPs = []corev1.HostIP{{IP: s.HostIP}}
 	s.PodIP, s.PodIPs = p.address, []corev1.PodIP{{IP: p.address}}
-	s.InitContainerStatuses, s.ContainerStatuses = nil, nil
 	for _, c := range pod.Spec.InitContainers {
 		s.InitContainerStatuses = append(s.InitContainerStatuses, p.containerStatus(pod, &c, s.StartTime, true))
 	}
@@ -67,6 +63,17 @@ func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
 	return s
 }
 
+// begun is the status of a pod on its node, before its containers are in it.
+func begun(pod *corev1.Pod) corev1.PodStatus {
+	s := *pod.Status.DeepCopy()
+	s.ObservedGeneration = pod.Generation
+	if s.StartTime == nil {
+		s.StartTime = ptr.To(metav1.Now().Rfc3339Copy())
+	}
+	s.InitContainerStatuses, s.ContainerStatuses = nil, nil
+	return s
+}
+
 // initFailed reports whether an init container has failed for good: no other
 // container is going to start.
 func (p *hostedPod) initFailed() bool {
@@ -79,17 +86,15 @@ func (p *hostedPod) initFailed() bool {
 // containerStatus is the status of one container: what its program does, or
 // the simulation of a container that has none.
 func (p *hostedPod) containerStatus(pod *corev1.Pod, c *corev1.Container, since *metav1.Time, init bool) corev1.ContainerStatus {
-	for _, served := range p.containers {
-		if served.spec.Name == c.Name {
-			now := served.status()
-			was, _ := podutil.GetContainerStatus(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), c.Name)
-			// The API server takes no end back that is one by the pod's policy, such as
-			// that of an init container which runs again after a start of the cluster.
-			if end := was.State.Terminated; end != nil && now.State.Terminated == nil && !podutil.ContainerShouldRestart(*c, pod.Spec, end.ExitCode) {
-				now.State = was.State
-			}
-			return now
+	if served, err := p.find(c.Name); err == nil {
+		now := served.status()
+		was, _ := podutil.GetContainerStatus(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), c.Name)
+		// The API server takes no end back that is one by the pod's policy, such as
+		// that of an init container which runs again after a start of the cluster.
+		if end := was.State.Terminated; end != nil && now.State.Terminated == nil && !podutil.ContainerShouldRestart(*c, pod.Spec, end.ExitCode) {
+			now.State = was.State
 		}
+		return now
 	}
 	s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: true, Started: ptr.To(true)}
 	if init && !podutil.IsRestartableInitContainer(c) {
