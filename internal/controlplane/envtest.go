@@ -16,57 +16,70 @@ import (
 	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-// etcdFlags are the flags of the etcd binary that controller-runtime's envtest
-// passes, and those that its users add.
-type etcdFlags struct {
-	set           *pflag.FlagSet
-	config        *embed.Config
-	listenClient  []string
-	listenPeer    []string
-	advertise     []string
-	advertisePeer []string
-	help          bool
-}
-
-func newEtcdFlags() *etcdFlags {
-	f := &etcdFlags{set: pflag.NewFlagSet("etcd", pflag.ContinueOnError), config: embed.NewConfig()}
-	f.set.StringSliceVar(&f.listenClient, "listen-client-urls", []string{"http://127.0.0.1:2379"}, "URLs to serve clients on")
-	f.set.StringSliceVar(&f.listenPeer, "listen-peer-urls", []string{"http://127.0.0.1:2380"}, "URLs to serve peers on")
-	f.set.StringSliceVar(&f.advertise, "advertise-client-urls", nil, "URLs to tell clients")
-	f.set.StringSliceVar(&f.advertisePeer, "initial-advertise-peer-urls", nil, "URLs to tell peers")
+// parseEtcd reads the flags of the etcd binary that controller-runtime's envtest
+// passes, and those that its users add. It returns nil where they ask for help.
+func parseEtcd(args []string, out io.Writer) (*embed.Config, error) {
+	c, set := embed.NewConfig(), pflag.NewFlagSet("etcd", pflag.ContinueOnError)
+	listenClient := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"}, "URLs to serve clients on")
+	listenPeer := set.StringSlice("listen-peer-urls", []string{"http://127.0.0.1:2380"}, "URLs to serve peers on")
+	advertise := set.StringSlice("advertise-client-urls", nil, "URLs to tell clients")
+	advertisePeer := set.StringSlice("initial-advertise-peer-urls", nil, "URLs to tell peers")
 	for _, name := range []string{"initial-cluster", "initial-cluster-state", "logger", "metrics"} {
-		f.set.String(name, "", "accepted and without effect: there is one member, with one logger")
+		set.String(name, "", "accepted and without effect: there is one member, with one logger")
 	}
-	f.set.StringVar(&f.config.Name, "name", "default", "name of the member")
-	f.set.StringVar(&f.config.Dir, "data-dir", "default.etcd", "directory of the data")
-	f.set.StringVar(&f.config.LogLevel, "log-level", "error", "debug, info, warn, error")
-	f.set.StringSliceVar(&f.config.LogOutputs, "log-outputs", []string{"stderr"}, "where logs go")
-	f.set.BoolVar(&f.config.UnsafeNoFsync, "unsafe-no-fsync", false, "do not wait for the disk")
-	f.set.Uint64Var(&f.config.SnapshotCount, "snapshot-count", f.config.SnapshotCount, "transactions between snapshots")
-	f.set.Int64Var(&f.config.QuotaBackendBytes, "quota-backend-bytes", 0, "bytes that the data may have")
-	f.set.UintVar(&f.config.MaxTxnOps, "max-txn-ops", f.config.MaxTxnOps, "operations in a transaction")
-	f.set.UintVar(&f.config.MaxRequestBytes, "max-request-bytes", f.config.MaxRequestBytes, "bytes of a request")
-	f.set.BoolVarP(&f.help, "help", "h", false, "print the flags")
-	return f
+	set.StringVar(&c.Name, "name", "default", "name of the member")
+	set.StringVar(&c.Dir, "data-dir", "default.etcd", "directory of the data")
+	set.StringVar(&c.LogLevel, "log-level", "error", "debug, info, warn, error")
+	set.StringSliceVar(&c.LogOutputs, "log-outputs", []string{"stderr"}, "where logs go")
+	set.BoolVar(&c.UnsafeNoFsync, "unsafe-no-fsync", false, "do not wait for the disk")
+	set.Uint64Var(&c.SnapshotCount, "snapshot-count", c.SnapshotCount, "transactions between snapshots")
+	set.Int64Var(&c.QuotaBackendBytes, "quota-backend-bytes", 0, "bytes that the data may have")
+	set.UintVar(&c.MaxTxnOps, "max-txn-ops", c.MaxTxnOps, "operations in a transaction")
+	set.UintVar(&c.MaxRequestBytes, "max-request-bytes", c.MaxRequestBytes, "bytes of a request")
+	help := set.BoolP("help", "h", false, "print the flags")
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	if *help {
+		_, err := fmt.Fprint(out, set.FlagUsages())
+		return nil, err
+	}
+	if len(*advertise) == 0 {
+		advertise = listenClient
+	}
+	if len(*advertisePeer) == 0 {
+		advertisePeer = listenPeer
+	}
+	for to, from := range map[*[]url.URL]*[]string{
+		&c.ListenClientUrls: listenClient, &c.AdvertiseClientUrls: advertise, &c.ListenPeerUrls: listenPeer, &c.AdvertisePeerUrls: advertisePeer,
+	} {
+		*to = nil
+		for _, s := range *from {
+			parsed, err := url.Parse(s)
+			if err != nil {
+				return nil, err
+			}
+			*to = append(*to, *parsed)
+		}
+	}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.TickMs, c.ElectionMs = etcdTickMs, etcdElectionMs
+	return c, nil
 }
 
 // RunEtcd behaves as the etcd binary does when controller-runtime's envtest
 // starts it: the same flags, /health on the client URL, and an end soon after
 // ctx's. Its help goes to out.
 func RunEtcd(ctx context.Context, args []string, out io.Writer) error {
-	f := newEtcdFlags()
-	if err := f.set.Parse(args); err != nil {
+	config, err := parseEtcd(args, out)
+	if err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}
-	if f.help {
-		_, err := fmt.Fprint(out, f.set.FlagUsages())
-		return err
-	}
-	if err := f.complete(); err != nil {
-		return fmt.Errorf("etcd: %w", err)
+	if config == nil {
+		return nil
 	}
 	wal.SegmentSizeBytes = etcdWALBytes // or every test suite would take 128 MB of disk
-	e, err := embed.StartEtcd(f.config)
+	e, err := embed.StartEtcd(config)
 	if err != nil {
 		return fmt.Errorf("start etcd: %w", err)
 	}
@@ -78,33 +91,6 @@ func RunEtcd(ctx context.Context, args []string, out io.Writer) error {
 		// seconds and change nothing.
 		return nil
 	}
-}
-
-// complete turns the URLs into etcd's configuration.
-func (f *etcdFlags) complete() error {
-	c := f.config
-	if len(f.advertise) == 0 {
-		f.advertise = f.listenClient
-	}
-	if len(f.advertisePeer) == 0 {
-		f.advertisePeer = f.listenPeer
-	}
-	for _, u := range []struct {
-		to   *[]url.URL
-		from []string
-	}{{&c.ListenClientUrls, f.listenClient}, {&c.ListenPeerUrls, f.listenPeer}, {&c.AdvertiseClientUrls, f.advertise}, {&c.AdvertisePeerUrls, f.advertisePeer}} {
-		*u.to = nil
-		for _, s := range u.from {
-			parsed, err := url.Parse(s)
-			if err != nil {
-				return err
-			}
-			*u.to = append(*u.to, *parsed)
-		}
-	}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.TickMs, c.ElectionMs = etcdTickMs, etcdElectionMs
-	return nil
 }
 
 // RunAPIServer behaves as the kube-apiserver binary: its flags, its health
