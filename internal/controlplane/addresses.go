@@ -2,12 +2,13 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -21,22 +22,21 @@ const outsideNetwork = "192.0.2"
 // name only, as a cloud does.
 func (s *server) runAddresses(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(s.client, retryClaims)
-	err := onChange(factory.Core().V1().Services().Informer(), func(o any) {
-		if service, ok := o.(*corev1.Service); ok && wantsAddress(service) {
-			now := service.DeepCopy()
-			now.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: outsideAddress(service.UID)}}
-			_, err := s.client.CoreV1().Services(now.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
-			s.addressed(ctx, "service", now, err)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	err = onChange(factory.Networking().V1().Ingresses().Informer(), func(o any) {
-		if ingress, ok := o.(*networkingv1.Ingress); ok && ingress.DeletionTimestamp == nil && len(ingress.Status.LoadBalancer.Ingress) == 0 {
-			s.addressed(ctx, "ingress", ingress, s.addressIngress(ctx, ingress.DeepCopy()))
-		}
-	})
+	err := errors.Join(
+		onChange(factory.Core().V1().Services().Informer(), func(service *corev1.Service) {
+			if wantsAddress(service) {
+				now := service.DeepCopy()
+				now.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: outsideAddress(service.UID)}}
+				_, err := s.client.CoreV1().Services(now.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
+				s.failed(ctx, err, "give service %s an address", now)
+			}
+		}),
+		onChange(factory.Networking().V1().Ingresses().Informer(), func(ingress *networkingv1.Ingress) {
+			if ingress.DeletionTimestamp == nil && len(ingress.Status.LoadBalancer.Ingress) == 0 {
+				s.failed(ctx, s.addressIngress(ctx, ingress.DeepCopy()), "give ingress %s an address", ingress)
+			}
+		}),
+	)
 	if err != nil {
 		return err
 	}
@@ -49,20 +49,13 @@ func (s *server) runAddresses(ctx context.Context) error {
 // whoever implements it, as an operator may.
 func (s *server) addressIngress(ctx context.Context, i *networkingv1.Ingress) error {
 	if class := i.Spec.IngressClassName; class != nil {
-		if _, err := s.client.NetworkingV1().IngressClasses().Get(ctx, *class, metav1.GetOptions{}); !errors.IsNotFound(err) {
+		if _, err := s.client.NetworkingV1().IngressClasses().Get(ctx, *class, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
 	i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: outsideAddress(i.UID)}}
 	_, err := s.client.NetworkingV1().Ingresses(i.Namespace).UpdateStatus(ctx, i, metav1.UpdateOptions{})
 	return err
-}
-
-// addressed logs failures: what has no address is seen again.
-func (s *server) addressed(ctx context.Context, kind string, o metav1.Object, err error) {
-	if err != nil && !errors.IsConflict(err) && !errors.IsNotFound(err) && ctx.Err() == nil {
-		s.log.Printf("give %s %s/%s an address: %v", kind, o.GetNamespace(), o.GetName(), err)
-	}
 }
 
 // wantsAddress leaves Services with a class to whoever implements that.

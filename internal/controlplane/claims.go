@@ -2,12 +2,13 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -55,25 +56,22 @@ func (s *server) createStorageClass(ctx context.Context) error {
 // volume binder does the rest.
 func (s *server) runClaims(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(s.client, retryClaims)
-	provision := func(o any) {
-		claim, ok := o.(*corev1.PersistentVolumeClaim)
-		switch {
-		case ok && wantsVolume(claim):
-			s.provision(ctx, claim)
-		case ok && wantsMore(claim):
-			s.expand(ctx, claim)
-		}
-	}
-	reclaim := func(o any) {
-		if volume, ok := o.(*corev1.PersistentVolume); ok && isReleased(volume) {
-			s.reclaim(ctx, volume)
-		}
-	}
 	core := factory.Core().V1()
-	if err := onChange(core.PersistentVolumeClaims().Informer(), provision); err != nil {
-		return err
-	}
-	if err := onChange(core.PersistentVolumes().Informer(), reclaim); err != nil {
+	err := errors.Join(
+		onChange(core.PersistentVolumeClaims().Informer(), func(claim *corev1.PersistentVolumeClaim) {
+			if wantsVolume(claim) {
+				s.failed(ctx, create(ctx, s.client.CoreV1().PersistentVolumes(), volumeFor(claim)), "make a volume for claim %s", claim)
+			} else if wantsMore(claim) {
+				s.failed(ctx, s.expand(ctx, claim), "expand the volume of claim %s", claim)
+			}
+		}),
+		onChange(core.PersistentVolumes().Informer(), func(volume *corev1.PersistentVolume) {
+			if isReleased(volume) {
+				s.failed(ctx, s.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{}), "remove the volume %s", volume)
+			}
+		}),
+	)
+	if err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
@@ -82,11 +80,22 @@ func (s *server) runClaims(ctx context.Context) error {
 }
 
 // onChange calls f with every object that is there, comes or changes.
-func onChange(informer cache.SharedIndexInformer, f func(any)) error {
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: f, UpdateFunc: func(_, o any) { f(o) },
-	})
+func onChange[T metav1.Object](informer cache.SharedIndexInformer, f func(T)) error {
+	see := func(o any) {
+		if object, ok := o.(T); ok {
+			f(object)
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) }})
 	return err
+}
+
+// failed logs what could not be done for an object, whose name what has a verb for: it
+// is seen again.
+func (s *server) failed(ctx context.Context, err error, what string, o metav1.Object) {
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && ctx.Err() == nil {
+		s.log.Printf(what+": %v", cache.MetaObjectToName(o), err)
+	}
 }
 
 func wantsVolume(c *corev1.PersistentVolumeClaim) bool {
@@ -104,18 +113,9 @@ func isReleased(v *corev1.PersistentVolume) bool {
 		v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && v.DeletionTimestamp == nil
 }
 
-// provision logs failures: it is called again.
-func (s *server) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
-	err := create(ctx, s.client.CoreV1().PersistentVolumes(), volumeFor(claim))
-	if err != nil && !errors.IsAlreadyExists(err) && ctx.Err() == nil {
-		s.log.Printf("make a volume for claim %s/%s: %v", claim.Namespace, claim.Name, err)
-	}
-}
-
 // expand gives a claim's volume the size that the claim asks for, as a
-// provisioner's resizer does: the volume first, then the claim's status. It logs
-// failures: it is called again.
-func (s *server) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
+// provisioner's resizer does: the volume first, then the claim's status.
+func (s *server) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	wanted := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	core := s.client.CoreV1()
 	grow := fmt.Appendf(nil, `{"spec":{"capacity":{"storage":%q}}}`, wanted.String())
@@ -124,16 +124,7 @@ func (s *server) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim
 		grow = fmt.Appendf(nil, `{"status":{"capacity":{"storage":%q}}}`, wanted.String())
 		_, err = core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, grow, metav1.PatchOptions{}, "status")
 	}
-	if err != nil && !errors.IsNotFound(err) && ctx.Err() == nil {
-		s.log.Printf("expand the volume of claim %s/%s: %v", claim.Namespace, claim.Name, err)
-	}
-}
-
-func (s *server) reclaim(ctx context.Context, volume *corev1.PersistentVolume) {
-	err := s.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{})
-	if err != nil && !errors.IsNotFound(err) && ctx.Err() == nil {
-		s.log.Printf("remove the volume %s: %v", volume.Name, err)
-	}
+	return err
 }
 
 // volumeFor is the volume in name only that fits a claim.

@@ -88,7 +88,7 @@ func (s *server) runControllers(ctx context.Context, synced chan<- struct{}) err
 	if cc.GraphBuilder, err = graphBuilder(ctx, cc); err != nil {
 		return fmt.Errorf("make the graph of owners: %w", err)
 	}
-	controllers, err := s.buildControllers(ctx, cc, config.Client)
+	controllers, err := s.buildControllers(ctx, cc)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *server) controllerConfig(ctx context.Context) (*kcmconfig.CompletedConf
 // buildControllers builds the controllers of kube-controller-manager that a cluster
 // for operators needs, and four whose usual form costs too much here or lacks
 // something.
-func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerContext, client kubernetes.Interface) ([]kcmapp.Controller, error) {
+func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerContext) ([]kcmapp.Controller, error) {
 	descriptors := kcmapp.NewControllerDescriptors()
 	// These are built below, each for a reason of its own.
 	for _, name := range []string{names.GarbageCollectorController, names.ServiceAccountTokenController, names.NamespaceController} {
@@ -140,23 +140,20 @@ func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerConte
 	if err != nil {
 		return nil, fmt.Errorf("build the controllers: %w", err)
 	}
-	tokens, err := s.tokenController(ctx, cc, client)
-	if err != nil {
-		return nil, fmt.Errorf("build the token controller: %w", err)
+	for _, own := range []struct {
+		name  string
+		build func(context.Context, kcmapp.ControllerContext) (kcmapp.Controller, error)
+	}{
+		{"token controller", s.tokenController}, {"garbage collector", s.garbageCollector},
+		{"namespace controller", namespaceController}, {"controller of CRDs", crdController},
+	} {
+		controller, err := own.build(ctx, cc)
+		if err != nil {
+			return nil, fmt.Errorf("build the %s: %w", own.name, err)
+		}
+		controllers = append(controllers, controller)
 	}
-	collector, err := s.garbageCollector(ctx, cc)
-	if err != nil {
-		return nil, fmt.Errorf("build the garbage collector: %w", err)
-	}
-	namespaces, err := s.namespaceController(ctx, cc)
-	if err != nil {
-		return nil, fmt.Errorf("build the namespace controller: %w", err)
-	}
-	crds, err := crdController(cc)
-	if err != nil {
-		return nil, fmt.Errorf("build the controller of CRDs: %w", err)
-	}
-	return append(controllers, tokens, collector, namespaces, crds), nil
+	return controllers, nil
 }
 
 // controllerClients are those of a controller that handles objects of any kind.
@@ -187,7 +184,7 @@ func (l loop) Run(ctx context.Context) { l.run(ctx) }
 
 // tokenController fills Secrets of type kubernetes.io/service-account-token.
 // The stock way starts it apart from the others, before all of them.
-func (s *server) tokenController(ctx context.Context, cc kcmapp.ControllerContext, client kubernetes.Interface) (kcmapp.Controller, error) {
+func (s *server) tokenController(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 	data, err := os.ReadFile(s.keys.saKey)
 	if err != nil {
 		return nil, err
@@ -197,6 +194,10 @@ func (s *server) tokenController(ctx context.Context, cc kcmapp.ControllerContex
 		return nil, err
 	}
 	generator, err := serviceaccount.JWTTokenGenerator(serviceaccount.LegacyIssuer, key)
+	if err != nil {
+		return nil, err
+	}
+	client, err := cc.ClientBuilder.Client("tokens-controller")
 	if err != nil {
 		return nil, err
 	}

@@ -10,11 +10,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 )
@@ -34,7 +32,7 @@ const (
 // that change only its condition. Within one second these do not change the time
 // in managedFields either, and the CRD would stay until the next resync, five
 // minutes later.
-func crdController(cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
+func crdController(_ context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 	const name = "crd-deletion-controller"
 	config, err := cc.ClientBuilder.Config(name)
 	if err != nil {
@@ -49,15 +47,13 @@ func crdController(cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(now any) { enqueueGoing(queue, now) },
-		UpdateFunc: func(_, now any) { enqueueGoing(queue, now) },
+	err = onChange(informer.Informer(), func(crd metav1.Object) {
+		if crd.GetDeletionTimestamp() != nil {
+			queue.AddAfter(crd.GetName(), finalizerRetries)
+		}
 	})
 	return loop{name, func(ctx context.Context) {
-		go func() {
-			<-ctx.Done()
-			queue.ShutDown()
-		}()
+		defer context.AfterFunc(ctx, queue.ShutDown)()
 		for crd, ended := queue.Get(); !ended; crd, ended = queue.Get() {
 			if err := retryDeletion(ctx, client.ApiextensionsV1().CustomResourceDefinitions(), crd); err != nil && !apierrors.IsNotFound(err) {
 				utilruntime.HandleErrorWithContext(ctx, err, "Deletion of CRD was not retried", "crd", crd)
@@ -65,13 +61,6 @@ func crdController(cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 			queue.Done(crd)
 		}
 	}}, err
-}
-
-// enqueueGoing adds a CRD that is being deleted.
-func enqueueGoing(queue workqueue.TypedDelayingInterface[string], now any) {
-	if crd, err := meta.Accessor(now); err == nil && crd.GetDeletionTimestamp() != nil {
-		queue.AddAfter(crd.GetName(), finalizerRetries)
-	}
 }
 
 // retryDeletion changes a CRD whose finalizer has failed, which wakes that up.

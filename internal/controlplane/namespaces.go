@@ -29,7 +29,7 @@ const (
 // deleter, but soon. The stock controller waits five seconds, for other API
 // servers to hear of the deletion, and eight more if pods are still ending; here
 // is one API server.
-func (s *server) namespaceController(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
+func namespaceController(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 	client, objects, err := controllerClients(cc, "namespace-controller")
 	if err != nil {
 		return nil, err
@@ -64,11 +64,7 @@ func enqueueDeleted(queue workqueue.TypedDelayingInterface[string], before, now 
 
 // emptyNamespaces works until the queue is shut down.
 func emptyNamespaces(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], deleter deletion.NamespacedResourcesDeleterInterface) {
-	for {
-		name, ended := queue.Get()
-		if ended {
-			return
-		}
+	for name, ended := queue.Get(); !ended; name, ended = queue.Get() {
 		err := deleter.Delete(ctx, name)
 		if _, remaining := errors.AsType[*deletion.ResourcesRemainingError](err); err != nil && !remaining {
 			utilruntime.HandleErrorWithContext(ctx, err, "Deletion of namespace failed", "namespace", name)

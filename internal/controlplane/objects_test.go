@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log"
@@ -31,6 +32,7 @@ import (
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane/hostpods"
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 func claim(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
@@ -262,21 +264,33 @@ func TestWhatTheUserRefusesOrDeletes(t *testing.T) {
 }
 
 func TestClaimsGetVolumesAndVolumesGo(t *testing.T) {
-	client := fake.NewClientset()
-	s := &server{client: client, log: log.New(io.Discard, "", 0)}
 	c := claim(func(*corev1.PersistentVolumeClaim) {})
-	for range 2 { // an event may come twice
-		s.provision(t.Context(), c)
+	client := fake.NewClientset(c)
+	s := &server{client: client, log: log.New(io.Discard, "", 0)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() { _ = s.runClaims(ctx) }()
+	volumes := client.CoreV1().PersistentVolumes()
+	if _, err := client.CoreV1().PersistentVolumeClaims(c.Namespace).Update(ctx, c, metav1.UpdateOptions{}); err != nil { // an event may come twice
+		t.Fatal(err)
 	}
-	list, err := client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("volumes = %v, %v", list, err)
+	var made *corev1.PersistentVolume
+	if err := supervise.Poll(ctx, func() bool {
+		var err error
+		made, err = volumes.Get(ctx, "pvc-u-1", metav1.GetOptions{})
+		return err == nil
+	}); err != nil {
+		t.Fatal(err)
 	}
-	for range 2 {
-		s.reclaim(t.Context(), &list.Items[0])
+	made.Status.Phase = corev1.VolumeReleased
+	if _, err := volumes.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
 	}
-	if list, err = client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
-		t.Errorf("volumes = %v, %v", list, err)
+	if err := supervise.Poll(ctx, func() bool {
+		list, err := volumes.List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0
+	}); err != nil {
+		t.Error(err)
 	}
 }
 
