@@ -13,7 +13,6 @@ import (
 	policy "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"github.com/example/mysdk/internal/controlplane/supervise"
-	"github.com/example/mysdk/internal/host"
 )
 
 // bootstrapWriters write the default objects side by side: more than these
@@ -33,26 +32,15 @@ func (s *server) bootstrap(ctx context.Context) error {
 // the API server's own hooks would do a second later. Objects that exist are
 // left as they are.
 func createDefaults(ctx context.Context, client kubernetes.Interface) error {
-	steps := make(chan func() error)
-	var work errgroup.Group
-	for range bootstrapWriters {
-		work.Go(func() error {
-			for step := range steps {
-				if err := ensure(ctx, step); err != nil {
-					for range steps { // lets their writer finish
-						continue
-					}
-					return fmt.Errorf("create the default objects: %w", err)
-				}
-			}
-			return nil
-		})
-	}
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(bootstrapWriters)
 	for _, step := range defaultObjects(ctx, client) {
-		steps <- step
+		work.Go(func() error { return ensure(ctx, step) })
 	}
-	close(steps)
-	return work.Wait()
+	if err := work.Wait(); err != nil {
+		return fmt.Errorf("create the default objects: %w", err)
+	}
+	return nil
 }
 
 // settleTime is how long a server that is starting may take to do what it is asked:
@@ -63,18 +51,15 @@ const settleTime = time.Minute
 func ensure(ctx context.Context, create func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	for {
-		err := create()
-		switch {
-		case err == nil, errors.IsAlreadyExists(err):
-			return nil
-		case !unsettled(err):
-			return err
-		}
-		if !host.Pause(ctx, supervise.PollInterval) {
-			return err
-		}
+	var last error
+	_ = supervise.Poll(ctx, func() bool { // what came of it is in last
+		last = create()
+		return last == nil || !unsettled(last)
+	})
+	if errors.IsAlreadyExists(last) {
+		return nil
 	}
+	return last
 }
 
 // unsettled reports whether an API server that is starting may answer err and

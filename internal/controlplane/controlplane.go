@@ -131,7 +131,9 @@ func (s *server) run(ctx context.Context) error {
 		s.log.Printf("failed: %v", err)
 		s.tracker.fail(err)
 	}
-	return errors.Join(err, s.close())
+	s.log.Printf("stopped")
+	_, cleared := s.layout.Clear(s.now) // what the next start needs stays
+	return errors.Join(err, cleared)
 }
 
 // open makes the listener, the directory of the sockets and the state file.
@@ -161,14 +163,6 @@ func (s *server) open(was state.State) error {
 		RuntimeDir: runtimeDir, Socket: filepath.Join(runtimeDir, controlSocket),
 	}
 	return nil
-}
-
-// close leaves behind what the next start needs and nothing else.
-func (s *server) close() error {
-	s.log.Printf("stopped")
-	var err error
-	s.now, err = s.layout.Clear(s.now)
-	return err
 }
 
 func (s *server) name() string { return filepath.Base(s.layout.Dir) }

@@ -1,8 +1,6 @@
 package controlplane
 
 import (
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -35,12 +33,7 @@ func (s *server) handleCredentials(mux *http.ServeMux) {
 // userKubeconfig is a kubeconfig with a certificate of the user's.
 func (s *server) userKubeconfig(u state.User, now time.Time) ([]byte, error) {
 	var p pair
-	template := x509.Certificate{
-		Subject:     pkix.Name{CommonName: u.Name, Organization: u.Groups},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	if err := p.issue(template, now, &s.keys.ca); err != nil {
+	if err := p.issue(clientTemplate(u.Name, u.Groups...), now, &s.keys.ca); err != nil {
 		return nil, fmt.Errorf("issue a certificate for %s: %w", u.Name, err)
 	}
 	who := clientcmdapi.AuthInfo{ClientCertificateData: p.cert, ClientKeyData: p.key}

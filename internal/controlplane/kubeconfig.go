@@ -20,8 +20,7 @@ import (
 // one file. The context's namespace stays as the user has set it, and so do the
 // entries of others, but the current context is the cluster's: its file is for that.
 func writeKubeconfig(file string, s state.State, k pki) error {
-	admin := clientcmdapi.AuthInfo{ClientCertificateData: k.admin.cert, ClientKeyData: k.admin.key}
-	own := kubeconfigOf(s, k, &admin)
+	own := kubeconfigOf(s, k, &clientcmdapi.AuthInfo{ClientCertificateData: k.admin.cert, ClientKeyData: k.admin.key})
 	name := own.CurrentContext
 	config, err := clientcmd.LoadFromFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -51,14 +52,8 @@ func emulationFlags(minor string) []string {
 // moduleVersion finds the version of a module among deps, or fallback.
 func moduleVersion(deps []*debug.Module, path, fallback string) string {
 	for _, m := range deps {
-		if m.Path != path {
-			continue
-		}
-		if m.Replace != nil && m.Replace.Version != "" {
-			return m.Replace.Version
-		}
-		if m.Version != "" {
-			return m.Version
+		if m.Path == path {
+			return cmp.Or(cmp.Or(m.Replace, m).Version, m.Version, fallback)
 		}
 	}
 	return fallback

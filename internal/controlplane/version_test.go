@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"errors"
 	"io"
 	"log"
 	"os"
@@ -76,7 +75,7 @@ func TestStartThatIsNotCompleteKeepsTheOldVersion(t *testing.T) {
 	if err := s.open(state.State{Kubernetes: "v1.30.0"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.listener.Close(), s.close()); err != nil {
+	if _, err := s.layout.Clear(s.now); err != nil || s.listener.Close() != nil {
 		t.Fatal(err)
 	}
 	if was, err := s.layout.Read(); err != nil || was.Kubernetes != "v1.30.0" {
