@@ -281,7 +281,6 @@ func onlyHere(c *cobra.Command) bool {
 		dryRun != nil && dryRun.Value.String() == "client" && c.HasParent() && c.Parent().Name() == "create"
 }
 
-// offline reports whether a command talks to no server.
 func offline(c *cobra.Command) bool {
 	if f := c.Flags().Lookup("client"); f != nil && f.Value.String() == "true" {
 		return true // of version

@@ -127,7 +127,6 @@ func untilOrphaned(server func(context.Context) error) error {
 	})
 }
 
-// serveFlags binds the flags of serve.
 func serveFlags(out io.Writer) (*flag.FlagSet, *controlplane.Options) {
 	o := &controlplane.Options{}
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)

@@ -92,7 +92,6 @@ func (f *finder) find(ctx context.Context) (string, error) {
 	return f.build(ctx)
 }
 
-// candidates are the places where an installed binary may lie.
 func (f *finder) candidates() []string {
 	name := exeName()
 	list := []string{filepath.Join(filepath.Dir(f.host.Executable), name)}
@@ -157,7 +156,6 @@ func (f *finder) checkout() (string, error) {
 	return "", nil
 }
 
-// isCheckout reports whether dir is the root of our module.
 func isCheckout(dir string) bool {
 	if !filepath.IsAbs(dir) {
 		return false // built with -trimpath

@@ -110,7 +110,6 @@ func (f *finder) sweep(bin string) {
 	}
 }
 
-// missing is the error where there is nothing to build from.
 func (f *finder) missing() error {
 	text := "find mysdk-cluster: it is not beside mysdk, and this mysdk, " + f.version +
 		", is not a release that the go command can build it from"
@@ -120,13 +119,11 @@ func (f *finder) missing() error {
 	return clierr.Failedf("build both in a checkout with 'go install ./cmd/...', or set "+SourceEnv+" to one", "%s", text)
 }
 
-// cacheKey is the name of the directory of a version's binary.
 func cacheKey(version string) string {
 	version = strings.Trim(regexp.MustCompile(`[^0-9A-Za-z.+-]+`).ReplaceAllString(version, "_"), "_.")
 	return version + "-" + runtime.GOOS + "-" + runtime.GOARCH
 }
 
-// goBuild builds from a checkout.
 func (f *finder) goBuild(ctx context.Context, source, path string) error {
 	return f.run(ctx, host.Cmd{
 		Dir: source, Env: mainpkg.BuildEnv(f.host),
@@ -151,7 +148,6 @@ func (f *finder) goInstall(ctx context.Context, path string) error {
 	return errors.Join(err, os.RemoveAll(tmp))
 }
 
-// run runs the go command and says how far it is.
 func (f *finder) run(ctx context.Context, cmd host.Cmd) error {
 	out := &buildOutput{}
 	cmd.Name, cmd.Stdout, cmd.Stderr, cmd.Grace = "go", out, out, buildGrace

@@ -106,7 +106,6 @@ func status(ctx context.Context, l state.Layout, name string) (Info, error) {
 	return info, nil
 }
 
-// infoOf puts together what the server and the files say.
 func infoOf(l state.Layout, name string, s state.Status) Info {
 	return Info{
 		Name: name, Ready: s.Ready, Problem: s.Failed, PID: s.PID, Server: s.Server, Version: s.Kubernetes,

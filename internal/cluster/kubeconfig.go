@@ -249,7 +249,6 @@ func userKubeconfigs(h host.Host) ([]string, error) {
 	return files, nil
 }
 
-// resolved is a path with its links followed, where it exists.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

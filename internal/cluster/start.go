@@ -161,7 +161,6 @@ type server struct {
 	ended   chan error // gets the result of Wait
 }
 
-// spawn starts the server in the background with its streams in the log.
 func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Options) (*server, error) {
 	log, err := openLog(l)
 	if err != nil {

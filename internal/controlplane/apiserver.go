@@ -64,7 +64,6 @@ func (s *server) runAPIServer(ctx context.Context, stockHooks bool) error {
 	return serveAPI(ctx, config)
 }
 
-// serveAPI runs an API server until ctx ends.
 func serveAPI(ctx context.Context, config *apiapp.Config) error {
 	completed, err := config.Complete()
 	if err != nil {
@@ -140,7 +139,6 @@ func genericConfigs(config *apiapp.Config) []*genericserver.Config {
 	}
 }
 
-// configureAPI turns options into a configuration that reports version.
 func configureAPI(ctx context.Context, o *apioptions.ServerRunOptions, version string) (*apiapp.Config, error) {
 	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return nil, fmt.Errorf("set the feature gates: %w", err)
@@ -233,7 +231,6 @@ func waitServing(ctx context.Context, client kubernetes.Interface) error {
 	})
 }
 
-// waitReadyz waits until the API server says that it is ready.
 func (s *server) waitReadyz(ctx context.Context) error {
 	err := supervise.Poll(ctx, func() bool {
 		return s.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil

@@ -19,7 +19,6 @@ import (
 // only wait for each other in etcd.
 const bootstrapWriters = 4
 
-// bootstrap is createDefaults as a step of the start.
 func (s *server) bootstrap(ctx context.Context) error {
 	if err := createDefaults(ctx, s.client); err != nil {
 		return err
@@ -71,7 +70,6 @@ func unsettled(err error) bool {
 		errors.IsServerTimeout(err) || errors.IsTimeout(err) || errors.IsInternalError(err)
 }
 
-// defaultObjects returns a function for each object that creates it.
 func defaultObjects(ctx context.Context, client kubernetes.Interface) []func() error {
 	var steps []func() error
 	for _, class := range systemclasses.SystemPriorityClasses() {

@@ -35,7 +35,6 @@ func newTracker(s state.State, l *log.Logger, processes func() []state.Process) 
 	return &tracker{status: state.Status{State: s}, changed: make(chan struct{}), log: l, processes: processes}
 }
 
-// stage records that a step of the start is done.
 func (t *tracker) stage(name string) {
 	t.change(func(s *state.Status) {
 		after := time.Since(s.StartedAt)
@@ -44,13 +43,11 @@ func (t *tracker) stage(name string) {
 	})
 }
 
-// ready records that the start is complete.
 func (t *tracker) ready() {
 	t.stage("cluster")
 	t.change(func(s *state.Status) { s.Ready = true })
 }
 
-// fail records why the server is about to end.
 func (t *tracker) fail(err error) {
 	t.change(func(s *state.Status) { s.Ready, s.Failed = false, err.Error() })
 }

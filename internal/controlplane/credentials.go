@@ -30,7 +30,6 @@ func (s *server) handleCredentials(mux *http.ServeMux) {
 	})
 }
 
-// userKubeconfig is a kubeconfig with a certificate of the user's.
 func (s *server) userKubeconfig(u state.User, now time.Time) ([]byte, error) {
 	var p pair
 	if err := p.issue(clientTemplate(u.Name, u.Groups...), now, &s.keys.ca); err != nil {

@@ -186,7 +186,6 @@ func ungated(stage string) string {
 	).Replace(stage)
 }
 
-// jq is a condition on a field of an object.
 func jq(key string, operator internalversion.SelectorOperator, values ...string) internalversion.MatchExpression {
 	return internalversion.MatchExpression{JQ: &internalversion.SelectorJQ{Key: key, Operator: operator, Values: values}}
 }

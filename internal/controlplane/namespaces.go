@@ -62,7 +62,6 @@ func enqueueDeleted(queue workqueue.TypedDelayingInterface[string], before, now 
 	}
 }
 
-// emptyNamespaces works until the queue is shut down.
 func emptyNamespaces(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], deleter deletion.NamespacedResourcesDeleterInterface) {
 	for name, ended := queue.Get(); !ended; name, ended = queue.Get() {
 		err := deleter.Delete(ctx, name)

@@ -38,7 +38,6 @@ func (s *server) startNodes(ctx context.Context) error {
 	return s.startKWOK(ctx)
 }
 
-// makeNodes creates the nodes that are not there, and adjusts those of earlier starts.
 func (s *server) makeNodes(ctx context.Context) error {
 	nodes, version := s.client.CoreV1().Nodes(), behavedAs(s.Kubernetes)
 	for i := range s.Nodes {

@@ -98,7 +98,6 @@ func serverTemplate() x509.Certificate {
 	}
 }
 
-// clientTemplate is of a user of the API server.
 func clientTemplate(name string, groups ...string) x509.Certificate {
 	return x509.Certificate{
 		Subject:     pkix.Name{CommonName: name, Organization: groups},
@@ -143,7 +142,6 @@ func (p *pair) load() error {
 	return nil
 }
 
-// good reports whether the pair is whole, will last and is signed by ca.
 func (p *pair) good(now time.Time, ca *pair) bool {
 	if p.parsed == nil || now.Before(p.parsed.NotBefore) || now.Add(renewBefore).After(p.parsed.NotAfter) {
 		return false
@@ -188,7 +186,6 @@ func (p *pair) issue(template x509.Certificate, now time.Time, ca *pair) error {
 	return err
 }
 
-// ensureServiceAccountKey keeps the key in file, or makes it.
 func ensureServiceAccountKey(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

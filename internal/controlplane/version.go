@@ -49,7 +49,6 @@ func emulationFlags(minor string) []string {
 	return []string{"--emulated-version=" + minor}
 }
 
-// moduleVersion finds the version of a module among deps, or fallback.
 func moduleVersion(deps []*debug.Module, path, fallback string) string {
 	for _, m := range deps {
 		if m.Path == path {

@@ -153,7 +153,6 @@ func (a *applier) pretended(ref Ref, err error) bool {
 	return a.namespaces[ref.Namespace]
 }
 
-// send applies u and reports whether that changed it.
 func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Result, error) {
 	endpoint, ref, err := a.resource(ctx, u, a.options.Namespace)
 	if a.options.DryRun && a.pretended(ref, err) {

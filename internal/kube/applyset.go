@@ -134,7 +134,6 @@ func (c *Client) ApplySet(ctx context.Context, s ApplySet, objs []*unstructured.
 	}), err
 }
 
-// label makes u an object of the set with that ID.
 func label(u *unstructured.Unstructured, id string) {
 	labels := u.GetLabels()
 	if labels == nil {

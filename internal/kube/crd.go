@@ -23,7 +23,6 @@ const establishTimeout = 30 * time.Second
 // names are the parts of a CRD that say what it serves.
 type names struct{ group, plural, kind, version string }
 
-// groupKind is how objects of the CRD name their type.
 func (n names) groupKind() schema.GroupKind { return schema.GroupKind{Group: n.group, Kind: n.kind} }
 
 // gvr is the endpoint of the CRD's objects.

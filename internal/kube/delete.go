@@ -163,7 +163,6 @@ func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, 
 	return going{ref: ref, endpoint: endpoint, uid: uid}, nil
 }
 
-// waitGone waits for g to disappear.
 func (c *Client) waitGone(ctx context.Context, g going, timeout time.Duration) error {
 	var last *unstructured.Unstructured
 	err := poll(ctx, timeout, func(ctx context.Context) (bool, error) {

@@ -113,7 +113,6 @@ func (c *Client) MergeStatus(ctx context.Context, u *unstructured.Unstructured, 
 	return nil
 }
 
-// kubectl is the command line that does verb with u.
 func (c *Client) kubectl(verb string, u *unstructured.Unstructured) string {
 	kind := strings.TrimSuffix(strings.ToLower(u.GetKind())+"."+u.GroupVersionKind().Group, ".")
 	line := c.Kubectl() + " " + verb + " " + kind + "/" + u.GetName()

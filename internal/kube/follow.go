@@ -24,7 +24,6 @@ type Kind struct {
 	Scales     bool // it has the subresource scale
 }
 
-// Resource is the endpoint of the kind's objects.
 func (k Kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.Resource) }
 
 // aggregated asks for all groups in one answer, which API servers give since

@@ -217,7 +217,6 @@ func (c *Client) deleteHeld(ctx context.Context, crds []*unstructured.Unstructur
 	}
 }
 
-// deleteInstances asks for the deletion of the objects of a CRD's kind.
 func (c *Client) deleteInstances(ctx context.Context, crd *unstructured.Unstructured) error {
 	objs, err := c.instances(ctx, crd)
 	namespaces := map[string]bool{}

@@ -100,7 +100,6 @@ func (d document) objects(name string) ([]*unstructured.Unstructured, error) {
 	return d.flatten(name, object)
 }
 
-// flatten returns the object, or the items of a list.
 func (d document) flatten(name string, m map[string]any) ([]*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: m}
 	if err := checkType(m); err != nil {
@@ -147,7 +146,6 @@ func inherit(item map[string]any, apiVersion, kind string) {
 	}
 }
 
-// checkType refuses what does not say what it is.
 func checkType(m map[string]any) error {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if v, ok := m[field]; !ok {

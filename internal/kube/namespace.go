@@ -54,7 +54,6 @@ func (c *Client) Stranger(ctx context.Context, namespace string, ours []*unstruc
 	return cmp.Or(reasons...), nil
 }
 
-// strangerOf is Stranger for one kind.
 func (c *Client) strangerOf(ctx context.Context, k Kind, namespace string, missed func(*unstructured.Unstructured) bool) (string, error) {
 	list, err := c.list(ctx, k, ListOptions{Namespace: namespace})
 	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {

@@ -83,7 +83,6 @@ func CRD() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: crdGroup, Version: "v1", Kind: crdKind}
 }
 
-// isCRD reports whether u is a CustomResourceDefinition.
 func isCRD(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == CRD().GroupKind()
 }

@@ -166,7 +166,6 @@ func find(o Options) (Target, *rest.Config, error) {
 	return target, cfg, err
 }
 
-// resolve reads the kubeconfig and picks the context.
 func resolve(o Options) (Target, *rest.Config, error) {
 	rules, err := loadingRules(o)
 	if err != nil {

@@ -79,7 +79,6 @@ func (c Control) Stop(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, StopPath, nil)
 }
 
-// get asks the server for one JSON value.
 func get[T any](ctx context.Context, c Control, path string) (v T, err error) {
 	err = c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&v) })
 	return v, err
@@ -124,7 +123,6 @@ func (c Control) send(ctx context.Context, method, path string, body io.Reader, 
 	return nil
 }
 
-// sendJSON is send of a value.
 func (c Control) sendJSON(ctx context.Context, method, path string, value any, read func(io.Reader) error) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -133,7 +131,6 @@ func (c Control) sendJSON(ctx context.Context, method, path string, value any, r
 	return c.send(ctx, method, path, bytes.NewReader(data), read)
 }
 
-// refusal is the error that an answer other than OK stands for.
 func refusal(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if said := strings.TrimSpace(string(text)); err == nil && resp.StatusCode == http.StatusUnprocessableEntity && said != "" {

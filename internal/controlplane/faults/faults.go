@@ -180,7 +180,6 @@ func (f *fault) serve(w http.ResponseWriter, req *http.Request, next http.Handle
 	next.ServeHTTP(w, req)
 }
 
-// matches reports whether the request is one that the fault befalls.
 func (f *fault) matches() bool {
 	one, verb := f.Injection, f.info.Verb
 	if (one.Do == state.FaultStale || one.Do == state.FaultGap) && verb != "list" && verb != "watch" {
@@ -208,7 +207,6 @@ func (f *fault) due() bool {
 	return f.Nth == 0 || int64(f.Nth) == n
 }
 
-// tell passes a hit on.
 func (f *fault) tell() {
 	select {
 	case f.hits <- struct{}{}:
@@ -228,7 +226,6 @@ func (f *fault) hold(req *http.Request, enough <-chan time.Time) bool {
 	return true
 }
 
-// refuse answers with an error of the API's.
 func (f *fault) refuse(w http.ResponseWriter, req *http.Request, code int) {
 	resource := schema.GroupResource{Group: f.info.APIGroup, Resource: f.info.Resource}
 	err := apierrors.NewGenericServerResponse(code, f.info.Verb, resource, f.info.Name, "", 0, true)
@@ -284,7 +281,6 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.body.Write(p)
 }
 
-// send passes the answer on.
 func (b *buffer) send(w http.ResponseWriter) {
 	for key, values := range b.header {
 		w.Header()[key] = values

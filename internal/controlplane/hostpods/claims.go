@@ -51,7 +51,6 @@ type holder struct {
 	next      *holder // who gets what this one gives back; nil for anybody
 }
 
-// before reports whether h is of an older pod than other.
 func (h holder) before(other holder) bool {
 	if h.created.Equal(other.created) {
 		return h.seen < other.seen

@@ -132,7 +132,6 @@ func (c *container) noteFailure(program state.Program, end ending) {
 	c.failures++
 }
 
-// sameAsFailed reports whether it is the program that failed when it ran last.
 func (c *container) sameAsFailed(p state.Program) bool {
 	return c.failed.Path == p.Path && c.failed.ID == p.ID
 }
@@ -216,7 +215,6 @@ func (c *container) ready(ctx context.Context) (*launch, error) {
 	return l, nil
 }
 
-// tellWaiting writes an event about what holds a container up.
 func (c *container) tellWaiting(why waiting) {
 	switch why.reason {
 	case "ErrImagePull":
@@ -258,7 +256,6 @@ func (c *container) stop(ctx context.Context, cause error) {
 	}
 }
 
-// wait makes the container one that waits.
 func (c *container) wait(why waiting) {
 	c.change(func() {
 		if why.reason == standby {
@@ -288,7 +285,6 @@ func (c *container) change(f func()) {
 	c.pod.poke()
 }
 
-// status is the container's part of the pod's status.
 func (c *container) status() corev1.ContainerStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -319,7 +315,6 @@ func (c *container) started() bool {
 	return c.now.State.Running != nil && ptr.Deref(c.now.Started, false)
 }
 
-// describe describes the container for the cluster's status.
 func (c *container) describe() state.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()

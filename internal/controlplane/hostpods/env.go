@@ -55,7 +55,6 @@ func (s sources) variables(ctx context.Context, c *corev1.Container) (map[string
 	return vars, nil
 }
 
-// from reads all of a ConfigMap or a Secret.
 func (s sources) from(ctx context.Context, from corev1.EnvFromSource) (map[string][]byte, error) {
 	switch {
 	case from.ConfigMapRef != nil:
@@ -222,5 +221,4 @@ func endsPath(after string) bool {
 	return after == "" || !strings.ContainsRune(pathBytes, rune(after[0]))
 }
 
-// makeDirs makes a private directory and those above it.
 func makeDirs(dir string) error { return os.MkdirAll(dir, 0o700) }

@@ -95,7 +95,6 @@ func (l *launch) probeArgs(c *corev1.Container, args []string) []string {
 	return l.ports.args(all)
 }
 
-// workDir is the directory that the container's processes run in.
 func (l *launch) workDir(c *corev1.Container) string {
 	if c.WorkingDir == "" {
 		return l.dir

@@ -34,7 +34,6 @@ func (e ending) isNone() bool {
 	return errors.Is(e.cause, errProgramChanged) || errors.Is(e.cause, errReplaced)
 }
 
-// execute runs the program once.
 func (c *container) execute(ctx context.Context, l *launch) ending {
 	alive, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
@@ -97,7 +96,6 @@ const (
 	bySignal    = 128 // plus the signal's number
 )
 
-// start starts the program and makes the container a running one.
 func (c *container) start(ctx context.Context, halt context.CancelCauseFunc, l *launch) (host.Process, error) {
 	if l.missing != nil {
 		return nil, l.missing
@@ -176,7 +174,6 @@ type written struct {
 	copied <-chan struct{}
 }
 
-// startInto starts cmd with its output copied to w.
 func startInto(ctx context.Context, w io.Writer, cmd host.Cmd) (host.Process, error) {
 	output, input, err := os.Pipe()
 	if err != nil {
@@ -212,7 +209,6 @@ func (p written) Wait() error {
 	return err
 }
 
-// finish makes the container a terminated one.
 func (c *container) finish(end ending, reason string) {
 	if reason == "" {
 		reason = "Error"

@@ -93,7 +93,6 @@ func (h *flagProbe) learn(words string, added []string) bool {
 	return false
 }
 
-// withoutElection drops the flags that turn leader election on.
 func withoutElection(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(a string) bool {
 		return slices.Contains([]string{"leader-elect", "enable-leader-election"}, flagName(a))

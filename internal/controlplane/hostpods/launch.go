@@ -38,7 +38,6 @@ type waiting struct{ reason, message string }
 // Error implements error.
 func (w waiting) Error() string { return w.message }
 
-// launchOf finds out how to start the container with this program.
 func (c *container) launchOf(ctx context.Context, program state.Program) (*launch, error) {
 	pod := c.pod.latest()
 	if shell := shellOf(&c.spec); shell != "" {

@@ -71,7 +71,6 @@ func (l *containerLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line writes one line to the file.
 func (l *containerLog) line(line []byte) {
 	if len(l.head) < messageLimit {
 		l.head = append(append(l.head, line...), '\n')
@@ -131,7 +130,6 @@ func (l *containerLog) message() string {
 	return strings.TrimSpace(text)
 }
 
-// ends are the first words and the last ones.
 func (l *containerLog) ends() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

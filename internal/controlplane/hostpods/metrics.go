@@ -17,7 +17,6 @@ import (
 // user may ask.
 type metricsAPI struct{ *Pods }
 
-// metricsHandler answers what comes for metrics.k8s.io.
 func metricsHandler(p *Pods) http.Handler {
 	m := metricsAPI{p}
 	mux := http.NewServeMux()
@@ -39,7 +38,6 @@ func metricsHandler(p *Pods) http.Handler {
 	return mux
 }
 
-// metricsKinds is what there is in the group.
 func metricsKinds() *metav1.APIResourceList {
 	verbs := metav1.Verbs{"get", "list"}
 	return &metav1.APIResourceList{
@@ -50,12 +48,10 @@ func metricsKinds() *metav1.APIResourceList {
 	}
 }
 
-// metricsType is the type of an answer.
 func metricsType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{Kind: kind, APIVersion: metricsv1beta1.SchemeGroupVersion.String()}
 }
 
-// selected are the options of a request for a list.
 func selected(r *http.Request) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: r.FormValue("labelSelector"), FieldSelector: r.FormValue("fieldSelector")}
 }

@@ -39,14 +39,12 @@ type hostedPod struct {
 	done  chan struct{} // closed when nothing of it is left on this machine
 }
 
-// latest is the pod as it was last seen.
 func (p *hostedPod) latest() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pod
 }
 
-// see takes note of a change of the pod.
 func (p *hostedPod) see(pod *corev1.Pod) {
 	p.mu.Lock()
 	p.pod = pod
@@ -77,7 +75,6 @@ func (p *hostedPod) poke() {
 	}
 }
 
-// event writes an event about the pod.
 func (p *hostedPod) event(kind, reason, format string, args ...any) {
 	p.events.Eventf(p.latest(), kind, reason, format, args...)
 }
@@ -275,7 +272,6 @@ func (p *hostedPod) leave(ctx context.Context) {
 	p.Pods.remove(ctx, p.namespace, p.name, p.uid)
 }
 
-// kill ends all of its processes at once.
 func (p *hostedPod) kill() {
 	for _, c := range p.containers {
 		c.mu.Lock()
@@ -304,7 +300,6 @@ func (m *Pods) remove(ctx context.Context, namespace, name string, uid types.UID
 	}
 }
 
-// find returns the container of that name, if a program serves it.
 func (p *hostedPod) find(name string) (*container, error) {
 	for _, c := range p.containers {
 		if c.spec.Name == name {

@@ -221,7 +221,6 @@ func (m *Pods) mark(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// newHosted is a pod that nothing is done for yet.
 func (m *Pods) newHosted(pod *corev1.Pod) *hostedPod {
 	short, _, _ := strings.Cut(string(pod.UID), "-")
 	p := &hostedPod{
@@ -234,7 +233,6 @@ func (m *Pods) newHosted(pod *corev1.Pod) *hostedPod {
 	return p
 }
 
-// host begins to serve a pod.
 func (m *Pods) host(ctx context.Context, pod *corev1.Pod) {
 	p := m.newHosted(pod)
 	m.mu.Lock()
@@ -297,14 +295,12 @@ func (m *Pods) gone(o any) {
 	}
 }
 
-// dropLogs removes the logs of a pod that is gone.
 func (m *Pods) dropLogs(uid string) {
 	if err := os.RemoveAll(filepath.Join(m.logs, uid)); err != nil {
 		m.log.Printf("remove the logs of pod %s: %v", uid, err)
 	}
 }
 
-// forget drops a pod that has ended.
 func (m *Pods) forget(p *hostedPod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -73,7 +73,6 @@ func (p *ports) fixed() []int {
 	})
 }
 
-// args moves the addresses in a command line.
 func (p *ports) args(args []string) []string {
 	moved := make([]string, len(args))
 	before := ""
@@ -162,7 +161,6 @@ const (
 	webhookPort = 9443
 )
 
-// hasFlag reports whether args set the flag of that name.
 func hasFlag(args []string, name string) bool {
 	return slices.ContainsFunc(args, func(a string) bool { return flagName(a) == name })
 }

@@ -98,7 +98,6 @@ func (p *programs) watch() <-chan struct{} {
 	return p.changed
 }
 
-// list is what there is, sorted by image and workload.
 func (p *programs) list() []state.Program {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +144,6 @@ func (p *programs) change(f func()) error {
 	return nil
 }
 
-// checkProgram refuses what could never serve a container.
 func checkProgram(p state.Program) error {
 	switch {
 	case len(imageKeys(p.Image)) == 0:
@@ -186,7 +184,6 @@ func (p *programs) Handle(mux *http.ServeMux) {
 	})
 }
 
-// refuse answers with an error, where there is one.
 func refuse(w http.ResponseWriter, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)

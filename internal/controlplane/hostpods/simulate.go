@@ -97,7 +97,6 @@ func (s *simulations) simulate(ctx context.Context, key types.NamespacedName) (a
 	return what == state.SimulateConfig || what == state.SimulateCrash, err
 }
 
-// tell writes the event that a kubelet would.
 func (s *simulations) tell(pod *corev1.Pod, what string, why waiting) {
 	reason, message := "", ""
 	switch {

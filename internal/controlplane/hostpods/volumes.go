@@ -44,7 +44,6 @@ type token struct {
 	until time.Time
 }
 
-// see takes note of a change of the pod.
 func (v *volumes) see(pod *corev1.Pod) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -261,7 +260,6 @@ func (v *volumes) mount(c *corev1.Container, vars map[string]string) (root strin
 	return root, mounts, makeDirs(filepath.Join(root, "tmp"))
 }
 
-// subPath is the path within the volume that is mounted.
 func subPath(m corev1.VolumeMount, vars map[string]string) (string, error) {
 	if m.SubPathExpr == "" {
 		return m.SubPath, nil
@@ -280,7 +278,6 @@ func subPath(m corev1.VolumeMount, vars map[string]string) (string, error) {
 	return path, nil
 }
 
-// mountAt makes path lead to target.
 func mountAt(path, target string) error {
 	if err := makeDirs(filepath.Dir(path)); err != nil {
 		return err

@@ -84,7 +84,6 @@ func asMap(obj runtime.Object, a admission.Attributes, o admission.ObjectInterfa
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(versioned)
 }
 
-// owners are the object's owners.
 func owners(object map[string]any) []recording.Owner {
 	m, err := meta.Accessor(&unstructured.Unstructured{Object: object})
 	if err != nil || object == nil {

@@ -115,7 +115,6 @@ func serveEach[T any](w http.ResponseWriter, req *http.Request, take func(projec
 	}
 }
 
-// serveWebhook takes one call of a webhook.
 func (r *Recorder) serveWebhook(w http.ResponseWriter, req *http.Request) {
 	var call recording.Webhook
 	data, err := io.ReadAll(req.Body)

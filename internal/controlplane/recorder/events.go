@@ -114,7 +114,6 @@ func decodeProtobuf(frame []byte) (recording.Event, bool) {
 	return recording.Event{Type: e.Type, Kind: object.Kind, Namespace: meta.Namespace, Name: meta.Name, Revision: meta.ResourceVersion}, true
 }
 
-// event keeps one event.
 func (r *Recorder) event(e recording.Event) {
 	if !r.on.Load() {
 		return
@@ -132,7 +131,6 @@ func (r *Recorder) event(e recording.Event) {
 	}
 }
 
-// blind notes that there are events that cannot be read.
 func (r *Recorder) blind() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -189,7 +189,6 @@ func (r *Recorder) Authorizer(inner authorizer.Authorizer) authorizer.Authorizer
 	})
 }
 
-// asked notes one question of the request's.
 func (r *Recorder) asked(ctx context.Context, n *note, a authorizer.Attributes, allowed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -111,7 +111,6 @@ func (r *Recorder) wake() {
 	r.changed = make(chan struct{})
 }
 
-// add keeps one request.
 func (r *Recorder) add(q recording.Request, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +150,6 @@ func (r *Recorder) drop() {
 	r.requests = slices.Delete(r.requests, 0, n)
 }
 
-// use counts a right that the operator asked for.
 func (r *Recorder) use(right recording.Right, namespace, name string, allowed bool, frames []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -287,7 +285,6 @@ func (r *Recorder) Snapshot(at recording.Position) (recording.Recording, <-chan 
 	return out, r.changed
 }
 
-// reported is when calls or webhooks were last reported.
 func (r *Recorder) reported() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
