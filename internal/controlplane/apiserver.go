@@ -230,13 +230,3 @@ func waitServing(ctx context.Context, client kubernetes.Interface) error {
 		return err == nil
 	})
 }
-
-func (s *server) waitReadyz(ctx context.Context) error {
-	err := supervise.Poll(ctx, func() bool {
-		return s.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
-	})
-	if err == nil {
-		s.tracker.stage("kube-apiserver")
-	}
-	return err
-}

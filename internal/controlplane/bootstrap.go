@@ -19,14 +19,6 @@ import (
 // only wait for each other in etcd.
 const bootstrapWriters = 4
 
-func (s *server) bootstrap(ctx context.Context) error {
-	if err := createDefaults(ctx, s.client); err != nil {
-		return err
-	}
-	s.tracker.stage("rbac")
-	return nil
-}
-
 // createDefaults creates the default RBAC objects and priority classes, which
 // the API server's own hooks would do a second later. Objects that exist are
 // left as they are.

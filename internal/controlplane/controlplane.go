@@ -181,16 +181,26 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	}
 	var work errgroup.Group
 	if !upgraded {
-		work.Go(func() error { return s.bootstrap(ctx) })
+		work.Go(func() error {
+			err := createDefaults(ctx, s.client)
+			if err == nil {
+				s.tracker.stage("rbac")
+			}
+			return err
+		})
 	}
 	work.Go(func() error { return s.startNodes(ctx) })
 	work.Go(func() error { return s.registerMetrics(ctx) })
 	work.Go(func() error {
 		// Informers that start earlier fail at first and wait for a second
 		// before they try again.
-		if err := s.waitReadyz(ctx); err != nil {
+		err := supervise.Poll(ctx, func() bool {
+			return s.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
+		})
+		if err != nil {
 			return err
 		}
+		s.tracker.stage("kube-apiserver")
 		return s.startControllers(ctx)
 	})
 	if err := work.Wait(); err != nil {

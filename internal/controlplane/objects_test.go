@@ -188,10 +188,8 @@ func TestEnsureWaitsForTheServer(t *testing.T) {
 
 func TestBootstrapMakesTheDefaultObjects(t *testing.T) {
 	client := fake.NewClientset()
-	s := &server{client: client, log: log.New(io.Discard, "", 0)}
-	s.tracker = newTracker(state.State{}, s.log, (&hostpods.Pods{}).List)
 	for range 2 {
-		if err := s.bootstrap(t.Context()); err != nil {
+		if err := createDefaults(t.Context(), client); err != nil {
 			t.Fatal(err)
 		}
 		// The second time everything is there, and so is a webhook of the user's.
@@ -215,10 +213,8 @@ func TestBootstrapEndsWithTheFirstError(t *testing.T) {
 	client := fake.NewClientset()
 	refused := errors.New("refused")
 	client.PrependReactor("create", "clusterroles", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
-	s := &server{client: client, log: log.New(io.Discard, "", 0)}
-	s.tracker = newTracker(state.State{}, s.log, (&hostpods.Pods{}).List)
-	if err := s.bootstrap(t.Context()); !errors.Is(err, refused) {
-		t.Errorf("bootstrap() = %v, want %v", err, refused)
+	if err := createDefaults(t.Context(), client); !errors.Is(err, refused) {
+		t.Errorf("createDefaults() = %v, want %v", err, refused)
 	}
 }
 

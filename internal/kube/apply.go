@@ -291,14 +291,12 @@ func fatal(ctx context.Context, err error) bool {
 
 // explain turns what the server said about ref into what to do about it.
 func (c *Client) explain(doing string, ref Ref, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	_, unknown := errors.AsType[*noKindError](err)
+	if unknown || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s %s: %w", doing, ref, err)
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		if _, ok := errors.AsType[*noKindError](err); ok {
-			return fmt.Errorf("%s %s: %w", doing, ref, err)
-		}
 		// No answer of the API server's: the connection is at fault.
 		return clierr.Unavailablef(c.reachHint(), "%s %s: %s does not answer: %w", doing, ref, c.Server, cause(err))
 	}

@@ -111,17 +111,6 @@ func local(context, server string) bool {
 	})
 }
 
-// findState looks whether the server is that of an embedded cluster. Whether it
-// still is one is known once its UID was asked for, see identify.
-func (t *Target) findState(h host.Host) error {
-	dir, err := h.StateDir()
-	if err != nil {
-		return nil //nolint:nilerr // without the directory there are no embedded clusters
-	}
-	t.own, err = state.ByServer(dir, t.Server)
-	return err
-}
-
 // identify sets Embedded if this is an embedded cluster: its server runs at this
 // address of loopback, as its state directory says, and the UID of what answers
 // is the one recorded there.
@@ -153,8 +142,10 @@ func Check(o Options) error {
 // find is the cluster that o names, if Guard lets it pass.
 func find(o Options) (Target, *rest.Config, error) {
 	target, cfg, err := resolve(o)
-	if err == nil {
-		err = target.findState(o.Host)
+	// Without a state directory there are no embedded clusters. Whether the server still
+	// is one of them is known once its UID was asked for, see identify.
+	if dir, none := o.Host.StateDir(); err == nil && none == nil {
+		target.own, err = state.ByServer(dir, target.Server)
 	}
 	if err == nil && o.Embedded != "" && target.own.Name != o.Embedded {
 		err = strayed(o.Embedded, target.Files, target.Name()+" is another cluster")
@@ -221,27 +212,23 @@ func loadingRules(o Options) (*clientcmd.ClientConfigLoadingRules, error) {
 	if o.Kubeconfig != "" {
 		name := o.Host.Path(o.Kubeconfig)
 		if _, err := o.Host.Files.Lstat(name); err != nil {
-			return nil, clierr.Usagef("check the path given with --kubeconfig", "read kubeconfig: %w", plainNotExist(name, err))
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("no file %s", name)
+			}
+			return nil, clierr.Usagef("check the path given with --kubeconfig", "read kubeconfig: %w", err)
 		}
 		return &clientcmd.ClientConfigLoadingRules{ExplicitPath: name}, nil
 	}
 	files := o.Host.FilesOf("KUBECONFIG", ".kube/config")
-	missing := func(name string) bool { _, err := o.Host.Files.Lstat(name); return errors.Is(err, fs.ErrNotExist) }
-	if len(files) > 0 && !slices.ContainsFunc(files, func(f string) bool { return !missing(f) }) {
-		return nil, clierr.Usagef("name a file with --kubeconfig", "read kubeconfig: no file %s", strings.Join(files, ", "))
+	const hint = "name a file with --kubeconfig"
+	if len(files) == 0 {
+		return nil, clierr.Usagef(hint, "find a kubeconfig: neither KUBECONFIG nor HOME is set")
 	}
-	if len(files) > 0 {
-		return &clientcmd.ClientConfigLoadingRules{Precedence: files}, nil
+	there := func(name string) bool { _, err := o.Host.Files.Lstat(name); return !errors.Is(err, fs.ErrNotExist) }
+	if !slices.ContainsFunc(files, there) {
+		return nil, clierr.Usagef(hint, "read kubeconfig: no file %s", strings.Join(files, ", "))
 	}
-	return nil, clierr.Usagef("name a file with --kubeconfig", "find a kubeconfig: neither KUBECONFIG nor HOME is set")
-}
-
-// plainNotExist says in few words what is wrong with most wrong paths.
-func plainNotExist(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no file %s", name)
-	}
-	return err
+	return &clientcmd.ClientConfigLoadingRules{Precedence: files}, nil
 }
 
 // pickContext checks the wanted context, or the current one, against the file.

@@ -73,7 +73,7 @@ type container struct {
 	success bool                    // it ended well; valid when over
 
 	failed   state.Program // ended by itself when it ran last; only serve uses it
-	failures int           // how often in a row
+	failures int           // how often in a row, each soon after its start
 }
 
 // serve runs the container until it is over or ctx ends, which stops its
@@ -104,14 +104,12 @@ func (c *container) serve(ctx context.Context) {
 		if c.isOver(end) {
 			return
 		}
-		if end.ran() > 2*c.pod.timeouts.lastBackOff {
-			delay = c.pod.timeouts.firstBackOff
+		if end.ran() > 2*c.pod.timeouts.lastBackOff || !end.isNone() && !c.sameAsFailed(l.program) {
+			delay, c.failures = c.pod.timeouts.firstBackOff, 0
 		}
 		if !end.isNone() {
-			if !c.sameAsFailed(l.program) {
-				delay = c.pod.timeouts.firstBackOff
-			}
-			c.noteFailure(l.program, end)
+			c.failed = l.program
+			c.failures++
 			c.backOff(ctx, l, delay)
 			delay = min(2*delay, c.pod.timeouts.lastBackOff)
 		}
@@ -122,15 +120,6 @@ func (c *container) serve(ctx context.Context) {
 // mostFailures is how often in a row a program may fail that sends an older version
 // away for each try: what it misses may come a moment after it.
 const mostFailures = 3
-
-// noteFailure counts the ends of a program that did not run for long.
-func (c *container) noteFailure(program state.Program, end ending) {
-	if !c.sameAsFailed(program) || end.ran() > 2*c.pod.timeouts.lastBackOff {
-		c.failures = 0
-	}
-	c.failed = program
-	c.failures++
-}
 
 func (c *container) sameAsFailed(p state.Program) bool {
 	return c.failed.Path == p.Path && c.failed.ID == p.ID

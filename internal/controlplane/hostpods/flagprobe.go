@@ -26,11 +26,6 @@ type library struct {
 	books map[string]*flagProbe
 }
 
-// scaffoldFlags are the flags that ports.defaults may add.
-func scaffoldFlags() []string {
-	return []string{"health-probe-bind-address", "webhook-port", "webhook-host", "metrics-bind-address"}
-}
-
 // of looks into the program the first time. The text of a flag's name in it is
 // a good sign that it has the flag; where it has not, learn finds out.
 func (l *library) of(p state.Program) (*flagProbe, error) {
@@ -49,7 +44,7 @@ func (l *library) of(p state.Program) (*flagProbe, error) {
 		return nil, err
 	}
 	h := &flagProbe{known: map[string]bool{}, refused: map[string]bool{}}
-	for _, text := range append(scaffoldFlags(), compiledCerts) {
+	for _, text := range []string{"health-probe-bind-address", "webhook-port", "webhook-host", "metrics-bind-address", compiledCerts} { // see ports.defaults
 		h.known[text] = bytes.Contains(data, []byte(text))
 	}
 	if l.books == nil {

@@ -91,12 +91,10 @@ func hostname(pod *corev1.Pod) string {
 
 // shellOf is the shell that a container's command calls with a script.
 func shellOf(c *corev1.Container) string {
-	words := slices.Concat(c.Command, c.Args)
-	if len(c.Command) == 0 || !slices.Contains(words, "-c") {
+	if len(c.Command) == 0 || !slices.Contains(slices.Concat(c.Command, c.Args), "-c") {
 		return ""
 	}
-	name := path.Base(c.Command[0])
-	if slices.Contains([]string{"sh", "bash", "ash", "dash"}, name) {
+	if name := path.Base(c.Command[0]); slices.Contains([]string{"sh", "bash", "ash", "dash"}, name) {
 		return name
 	}
 	return ""

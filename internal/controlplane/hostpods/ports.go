@@ -108,18 +108,14 @@ func (p *ports) value(name, value string) string {
 	}
 	listens := regexp.MustCompile(`bind|listen|probe|metrics`)
 	here := slices.Contains([]string{loopback, "localhost", "::1"}, host)
+	everywhere := slices.Contains([]string{"", "*", "0.0.0.0", "::"}, host)
 	switch {
-	case !everyHost(host) && !here, here && !p.declared[port] && !listens.MatchString(name):
+	case !everywhere && !here, here && !p.declared[port] && !listens.MatchString(name):
 		return value
 	case port == 0:
 		return loopback + ":0"
 	}
 	return net.JoinHostPort(loopback, strconv.Itoa(p.move(port)))
-}
-
-// everyHost reports whether who listens at host listens at every address.
-func everyHost(host string) bool {
-	return slices.Contains([]string{"", "*", "0.0.0.0", "::"}, host)
 }
 
 func splitAddress(s string) (host string, port int, ok bool) {

@@ -34,12 +34,7 @@ type simulations struct {
 // concerns reports whether a pod is to look different from one that runs, or
 // does so no longer.
 func (s *simulations) concerns(pod *corev1.Pod) bool {
-	return pod.Annotations[state.SimulateAnnotation] != "" || wasSimulated(pod)
-}
-
-// wasSimulated reports whether a pod's status is one of ours.
-func wasSimulated(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+	return pod.Annotations[state.SimulateAnnotation] != "" || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && strings.HasPrefix(c.Message, simulatedBecause)
 	})
 }

@@ -72,7 +72,11 @@ func (v *volumes) fillOne(ctx context.Context, volume *corev1.Volume) error {
 	if err != nil || !written {
 		return err
 	}
-	return project(dir, files)
+	w, err := volumeutil.NewAtomicWriter(dir, filepath.Base(dir))
+	if err != nil {
+		return err
+	}
+	return w.Write(files, nil) // all of them from one moment to the next
 }
 
 func (v *volumes) path(name string) string { return filepath.Join(v.dir, "v", name) }
@@ -93,15 +97,6 @@ type payload map[string]volumeutil.FileProjection
 func (p payload) put(path string, data []byte, mode *int32) {
 	const ownerReads = 0o400
 	p[path] = volumeutil.FileProjection{Data: data, Mode: ptr.Deref(mode, corev1.SecretVolumeSourceDefaultMode) | ownerReads}
-}
-
-// project makes dir hold exactly files, all of them from one moment to the next.
-func project(dir string, files payload) error {
-	w, err := volumeutil.NewAtomicWriter(dir, filepath.Base(dir))
-	if err != nil {
-		return err
-	}
-	return w.Write(files, nil)
 }
 
 // files are what a volume is to hold; written is false for one whose content
