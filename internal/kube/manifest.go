@@ -135,14 +135,10 @@ func (d document) flatten(name string, m map[string]any) ([]*unstructured.Unstru
 
 // inherit gives an item the type that a typed list leaves out.
 func inherit(item map[string]any, apiVersion, kind string) {
-	if kind == "" {
-		return
-	}
-	if _, ok := item["kind"]; !ok {
-		item["kind"] = kind
-	}
-	if _, ok := item["apiVersion"]; !ok {
-		item["apiVersion"] = apiVersion
+	for field, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
+		if _, ok := item[field]; !ok && kind != "" {
+			item[field] = value
+		}
 	}
 }
 

@@ -37,17 +37,17 @@ func lastKinds() []string {
 // rank is the place of a kind in the order. Between the two lists stand the
 // built-in workloads, then custom resources.
 func rank(gvk schema.GroupVersionKind) int {
-	first, last := firstKinds(), lastKinds()
-	if i := slices.Index(first, gvk.Kind); i >= 0 && builtIn(gvk.Group) {
+	first := firstKinds()
+	if !builtIn(gvk.Group) {
+		return len(first) + 1
+	}
+	if i := slices.Index(first, gvk.Kind); i >= 0 {
 		return i
 	}
-	if i := slices.Index(last, gvk.Kind); i >= 0 && builtIn(gvk.Group) {
+	if i := slices.Index(lastKinds(), gvk.Kind); i >= 0 {
 		return len(first) + 2 + i
 	}
-	if builtIn(gvk.Group) {
-		return len(first)
-	}
-	return len(first) + 1
+	return len(first)
 }
 
 // isWorkload reports whether u is one of the built-in kinds between the two lists.
