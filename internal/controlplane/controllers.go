@@ -19,6 +19,8 @@ import (
 	kcmconfig "k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	kcmoptions "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	schedapp "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	schedoptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	sacontroller "k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/serviceaccount"
 
@@ -205,4 +207,26 @@ func (s *server) tokenController(ctx context.Context, cc kcmapp.ControllerContex
 	controller, err := sacontroller.NewTokensController(klog.FromContext(ctx), core.ServiceAccounts(), core.Secrets(), client,
 		sacontroller.TokensControllerOptions{TokenGenerator: generator, RootCA: s.keys.ca.cert})
 	return loop{names.ServiceAccountTokenController, func(ctx context.Context) { controller.Run(ctx, 1) }}, err
+}
+
+// clientRate keeps components from waiting for their own rate limits. It is
+// in requests per second.
+const clientRate = "1000"
+
+// runScheduler runs kube-scheduler without its port and without leader
+// election.
+func (s *server) runScheduler(ctx context.Context) error {
+	o := schedoptions.NewOptions()
+	err := parseFlags(*o.Flags, []string{
+		"--kubeconfig=" + s.layout.OwnKubeconfig(), "--leader-elect=false", "--secure-port=0",
+		"--kube-api-qps=" + clientRate, "--kube-api-burst=" + clientRate,
+	})
+	if err != nil {
+		return err
+	}
+	config, scheduler, err := schedapp.Setup(ctx, o)
+	if err != nil {
+		return err
+	}
+	return schedapp.Run(ctx, config, scheduler)
 }
