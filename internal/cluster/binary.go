@@ -71,9 +71,8 @@ func installed(h host.Host) string {
 
 // Installed reports whether there is a mysdk-cluster that Binary need not build.
 func Installed(h host.Host) bool {
-	path := installed(h)
-	_, err := os.Stat(path)
-	return path != "" && err == nil
+	_, err := os.Stat(installed(h))
+	return err == nil
 }
 
 func (f *finder) find(ctx context.Context) (string, error) {

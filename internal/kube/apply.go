@@ -79,7 +79,7 @@ func (c *Client) knows(ctx context.Context, objs []*unstructured.Unstructured) e
 	brought := map[schema.GroupKind]bool{}
 	for _, u := range objs {
 		if isCRD(u) {
-			brought[crdNames(u).groupKind()] = true
+			brought[ServedKind(u).GroupKind()] = true
 		}
 	}
 	var errs []error
@@ -133,13 +133,13 @@ func (a *applier) one(ctx context.Context, u *unstructured.Unstructured) (Result
 
 // noteCRD remembers what became of a CRD for the objects of its kind.
 func (a *applier) noteCRD(u *unstructured.Unstructured, r Result, err error) {
-	n := crdNames(u)
+	k := ServedKind(u).GroupKind()
 	switch {
 	case err != nil:
-		a.failed[n.groupKind()] = true
+		a.failed[k] = true
 	case r.Action != Unchanged:
-		a.kinds.forget(n.group)
-		a.pending[n.groupKind()] = u
+		a.kinds.forget(k.Group)
+		a.pending[k] = u
 	}
 }
 
@@ -172,7 +172,7 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 		return Result{}, a.explain("read", ref, err)
 	default:
 		if isCRD(u) {
-			a.going[crdNames(u).groupKind()] = before.GetDeletionTimestamp() != nil
+			a.going[ServedKind(u).GroupKind()] = before.GetDeletionTimestamp() != nil
 		}
 		stayInSet(before, u)
 		a.annotate(u, before.GetAnnotations())

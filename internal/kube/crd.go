@@ -20,31 +20,21 @@ import (
 // milliseconds.
 const establishTimeout = 30 * time.Second
 
-// names are the parts of a CRD that say what it serves.
-type names struct{ group, plural, kind, version string }
-
-func (n names) groupKind() schema.GroupKind { return schema.GroupKind{Group: n.group, Kind: n.kind} }
-
-// gvr is the endpoint of the CRD's objects.
-func (n names) gvr() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: n.group, Version: n.version, Resource: n.plural}
-}
-
-// crdNames reads a CRD's names; version is the one that objects are stored in, as
-// that takes no conversion, or else the first that is served.
-func crdNames(crd *unstructured.Unstructured) names {
-	var n names
+// kindOf is the kind that a CRD serves, as far as its names say, in the version that
+// objects are stored in, as that takes no conversion, or else the first that is served.
+func kindOf(crd *unstructured.Unstructured) Kind {
+	var k Kind
 	// A field of the wrong type stays empty: the API server's refusal of such a
 	// CRD says more than an error from here could.
-	n.group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
-	n.plural, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
-	n.kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	k.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
+	k.Resource, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	k.Kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	for _, v := range fields.Versions(crd) {
-		if v["served"] == true && (n.version == "" || v["storage"] == true) {
-			n.version, _ = v["name"].(string)
+		if v["served"] == true && (k.Version == "" || v["storage"] == true) {
+			k.Version, _ = v["name"].(string)
 		}
 	}
-	return n
+	return k
 }
 
 // serves reports whether all versions of a CRD that are served can be used.
@@ -53,16 +43,16 @@ func (c *Client) serves(ctx context.Context, crd *unstructured.Unstructured) (bo
 		if v["served"] != true {
 			continue
 		}
-		n := crdNames(crd)
-		n.version, _ = v["name"].(string)
-		resource, err := c.kinds.find(ctx, n.groupKind().WithVersion(n.version))
+		k := kindOf(crd)
+		k.Version, _ = v["name"].(string)
+		resource, err := c.kinds.find(ctx, k.GroupVersionKind)
 		if _, ok := errors.AsType[*noKindError](err); ok {
 			return false, nil
 		}
 		if err != nil {
 			return false, err
 		}
-		if ready, err := c.answers(ctx, n.gvr(), resource.Namespaced); !ready || err != nil {
+		if ready, err := c.answers(ctx, k.gvr(), resource.Namespaced); !ready || err != nil {
 			return false, err
 		}
 	}
@@ -85,8 +75,7 @@ func (c *Client) answers(ctx context.Context, gvr schema.GroupVersionResource, n
 // ServedKind is the kind that a CRD serves, in the version that its objects are
 // stored in, or else the first that is served.
 func ServedKind(crd *unstructured.Unstructured) schema.GroupVersionKind {
-	n := crdNames(crd)
-	return n.groupKind().WithVersion(n.version)
+	return kindOf(crd).GroupVersionKind
 }
 
 // getCRD reads a CRD as the cluster has it, whatever version it is written in

@@ -209,7 +209,7 @@ func (c *Client) blockers(ctx context.Context, u *unstructured.Unstructured) str
 
 // heldInstances lists objects of crd's kind that have finalizers.
 func (c *Client) heldInstances(ctx context.Context, crd *unstructured.Unstructured) []string {
-	list, err := c.dyn.Resource(crdNames(crd).gvr()).List(ctx, metav1.ListOptions{Limit: 100})
+	list, err := c.dyn.Resource(kindOf(crd).gvr()).List(ctx, metav1.ListOptions{Limit: 100})
 	if err != nil {
 		return nil // only a detail of another error, which is reported
 	}

@@ -44,7 +44,7 @@ func (c *Client) Count(ctx context.Context, crds []*unstructured.Unstructured) (
 		if live == nil {
 			continue
 		}
-		n := InstanceCount{CRD: live.GetName(), Kind: crdNames(live).kind}
+		n := InstanceCount{CRD: live.GetName(), Kind: ServedKind(live).Kind}
 		objs, err := c.instances(ctx, live)
 		// The second is how Kubernetes 1.37 calls it.
 		if err != nil && Converts(live) && (apierrors.IsInternalError(err) || apierrors.IsStoreReadError(err)) {
@@ -76,7 +76,7 @@ func (c *Client) instances(ctx context.Context, crd *unstructured.Unstructured) 
 	var all []unstructured.Unstructured
 	opts := metav1.ListOptions{Limit: 500}
 	for {
-		found, err := c.dyn.Resource(crdNames(crd).gvr()).List(ctx, opts)
+		found, err := c.dyn.Resource(kindOf(crd).gvr()).List(ctx, opts)
 		if apierrors.IsNotFound(err) && condition(crd, "Established", "True") == "" {
 			return nil, nil
 		}
@@ -101,7 +101,7 @@ func (c *Client) Invalid(ctx context.Context, crd *unstructured.Unstructured) ([
 	}
 	var list []string
 	for _, u := range objs {
-		_, err := c.dyn.Resource(crdNames(crd).gvr()).Namespace(u.GetNamespace()).Create(ctx, clean(&u), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := c.dyn.Resource(kindOf(crd).gvr()).Namespace(u.GetNamespace()).Create(ctx, clean(&u), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if found := FieldErrors(err); len(found) > 0 {
 			path := slices.Min(slices.Collect(maps.Keys(found)))
 			list = append(list, fmt.Sprintf("%s: %s: %s", RefOf(&u), path, found[path]))
@@ -121,7 +121,7 @@ func otherStored(crd *unstructured.Unstructured) string {
 	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
 	var others []string
 	for _, v := range stored {
-		if v != crdNames(crd).version {
+		if v != ServedKind(crd).Version {
 			others = append(others, v)
 		}
 	}
@@ -225,7 +225,7 @@ func (c *Client) deleteInstances(ctx context.Context, crd *unstructured.Unstruct
 	}
 	background := metav1.DeletePropagationBackground
 	for ns := range namespaces {
-		err = errors.Join(err, c.dyn.Resource(crdNames(crd).gvr()).Namespace(ns).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{}))
+		err = errors.Join(err, c.dyn.Resource(kindOf(crd).gvr()).Namespace(ns).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{}))
 	}
 	return err
 }
@@ -246,7 +246,7 @@ func (c *Client) dropFinalizers(ctx context.Context, crd *unstructured.Unstructu
 		if len(u.GetFinalizers()) == 0 {
 			continue
 		}
-		_, err := c.dyn.Resource(crdNames(live).gvr()).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType,
+		_, err := c.dyn.Resource(kindOf(live).gvr()).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType,
 			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: FieldManager})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return c.explain("remove the finalizers of", RefOf(u), err)

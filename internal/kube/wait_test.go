@@ -197,7 +197,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-func TestCRDNames(t *testing.T) {
+func TestKindOf(t *testing.T) {
 	u := parse(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -207,11 +207,11 @@ spec:
   names: {kind: Thing, plural: things}
   versions: [{name: v1alpha1, served: false}, odd, {name: v1beta1, served: true}, {name: v1, served: true}]
 `)[0]
-	n := crdNames(u)
-	if n.gvr().String() != "example.com/v1beta1, Resource=things" || n.groupKind().String() != "Thing.example.com" {
+	n := kindOf(u)
+	if n.gvr().String() != "example.com/v1beta1, Resource=things" || n.GroupKind().String() != "Thing.example.com" {
 		t.Errorf("%+v", n)
 	}
-	if n := crdNames(parse(t, "apiVersion: v1\nkind: X\nmetadata: {name: a}\nspec: {group: 3, versions: x}\n")[0]); n != (names{}) {
+	if n := kindOf(parse(t, "apiVersion: v1\nkind: X\nmetadata: {name: a}\nspec: {group: 3, versions: x}\n")[0]); n != (Kind{}) {
 		t.Errorf("from another shape: %+v", n)
 	}
 }
