@@ -46,7 +46,7 @@ func (c *container) launchOf(ctx context.Context, program state.Program) (*launc
 		return nil, waiting{"CreateContainerError", fmt.Sprintf("the container's command is a script for %s, but %s stands in for the image, not its shell: "+
 			"name the program and its arguments in command and args", shell, program.Path)}
 	}
-	if err := c.pod.fill(ctx); err != nil {
+	if err := c.pod.volumes.fill(ctx, pod); err != nil {
 		return nil, waiting{"ContainerCreating", err.Error()}
 	}
 	vars, err := sources{c.pod.client, pod}.variables(ctx, &c.spec)

@@ -243,16 +243,10 @@ func (s *sidecars) stop() {
 	}
 }
 
-// fill brings the pod's volumes up to date.
-func (p *hostedPod) fill(ctx context.Context) error {
-	p.volumes.see(p.latest())
-	return p.volumes.fill(ctx)
-}
-
 // refresh keeps the volumes as the objects that they are made of.
 func (p *hostedPod) refresh(ctx context.Context) {
 	for host.Pause(ctx, p.timeouts.refresh) {
-		if err := p.fill(ctx); err != nil && ctx.Err() == nil {
+		if err := p.volumes.fill(ctx, p.latest()); err != nil && ctx.Err() == nil {
 			p.log.Printf("refresh the volumes of pod %s/%s: %v", p.namespace, p.name, err)
 		}
 	}

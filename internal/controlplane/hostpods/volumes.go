@@ -44,16 +44,12 @@ type token struct {
 	until time.Time
 }
 
-func (v *volumes) see(pod *corev1.Pod) {
+// fill brings all volumes of the pod, as it is now, up to date: what one of them lacks
+// keeps no other back.
+func (v *volumes) fill(ctx context.Context, now *corev1.Pod) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.pod = pod
-}
-
-// fill brings all volumes up to date: what one of them lacks keeps no other back.
-func (v *volumes) fill(ctx context.Context) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.pod = now
 	var errs []error
 	for _, volume := range v.pod.Spec.Volumes {
 		if err := v.fillOne(ctx, &volume); err != nil {

@@ -35,7 +35,7 @@ func TestVolumesFollowTheirObjects(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}, Data: map[string][]byte{"tls.crt": []byte("C"), "tls.key": []byte("K")}}
 	client := fake.NewClientset(secret)
 	v := &volumes{sources: sources{client, pod}, dir: t.TempDir()}
-	if err := v.fill(t.Context()); err != nil {
+	if err := v.fill(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	c := &corev1.Container{Name: "m", VolumeMounts: []corev1.VolumeMount{
@@ -86,7 +86,7 @@ func TestVolumesFollowTheirObjects(t *testing.T) {
 	if _, err := client.CoreV1().Secrets("ns").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := v.fill(t.Context()); err != nil {
+	if err := v.fill(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	if read("/tmp/certs/tls.crt") != "C2" || !strings.Contains(read("/tmp/certs/tls.key"), "no such file") || read("/data/own") != "mine" {
@@ -102,7 +102,7 @@ func TestVolumesFollowTheirObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.pod.Spec.Volumes = append(v.pod.Spec.Volumes, corev1.Volume{Name: "late", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
-	if err := v.fill(t.Context()); err == nil || !strings.Contains(err.Error(), `volume all: secrets "s" not found`) {
+	if err := v.fill(t.Context(), pod); err == nil || !strings.Contains(err.Error(), `volume all: secrets "s" not found`) {
 		t.Errorf("without its Secret: %v", err)
 	}
 	if _, err := os.Stat(v.path("late")); err != nil {
