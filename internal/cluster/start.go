@@ -219,13 +219,14 @@ func openLog(l state.Layout) (*os.File, error) {
 func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info, error) {
 	limited, cancel := context.WithTimeout(ctx, startDeadline)
 	defer cancel()
-	now, err := mine.await(limited, l, o.Detail)
+	var ended <-chan error
+	if mine != nil {
+		ended = mine.ended
+	}
+	now, err := await(limited, l, ended, o.Detail)
 	if err == nil {
 		info := infoOf(l, o.Name, now)
-		info.State, info.AlreadyRunning = Running, mine == nil
-		if mine != nil && now.PID != mine.process.Pid() {
-			info.AlreadyRunning = true // another process was faster
-		}
+		info.State, info.AlreadyRunning = Running, mine == nil || now.PID != mine.process.Pid() // another process was faster
 		if own := state.OwnVersion(); info.AlreadyRunning && info.Build != own {
 			o.Progress(fmt.Sprintf("the running cluster is of mysdk %s, not %s: '%s' lets the next start renew it",
 				info.Build, own, state.Command("stop", o.Name)))
@@ -260,38 +261,26 @@ func damaged(log string) bool {
 // errEnded says that the server ended before it was ready.
 var errEnded = errors.New("the control plane ended before it was ready")
 
-// await follows the server's start. A nil server is one that another process
-// has started.
-func (s *server) await(ctx context.Context, l state.Layout, progress func(string)) (state.Status, error) {
+// await follows the start of a server until it has ended, which is nil for one that
+// another process has started.
+func await(ctx context.Context, l state.Layout, ended <-chan error, progress func(string)) (state.Status, error) {
 	for {
 		if now, found, err := follow(ctx, l, progress); found || err != nil {
 			return now, err
 		}
-		if s == nil {
+		if ended == nil {
 			if locked, err := l.Locked(); err != nil || !locked {
 				return state.Status{}, errors.Join(err, errEnded)
 			}
 		}
 		select {
-		case <-s.end(): //nolint:errcheck // why is in the log
-			// Where somebody else owns the directory, theirs is the server.
-			if locked, err := l.Locked(); err != nil || !locked {
-				return state.Status{}, errors.Join(err, errEnded)
-			}
-			s = nil
+		case <-ended: //nolint:errcheck // why is in the log
+			ended = nil // where somebody else owns the directory, theirs is the server
 		case <-ctx.Done():
 			return state.Status{}, ctx.Err()
 		case <-time.After(pollInterval):
 		}
 	}
-}
-
-// end is the channel of the server's end; it never comes for a nil server.
-func (s *server) end() <-chan error {
-	if s == nil {
-		return nil
-	}
-	return s.ended
 }
 
 // follow listens to the server that the state file names until it is ready or
