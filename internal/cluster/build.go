@@ -74,7 +74,10 @@ func (f *finder) build(ctx context.Context) (string, error) {
 	}
 	switch {
 	case !fromVersion:
-		err = f.goBuild(ctx, source, path)
+		err = f.run(ctx, host.Cmd{
+			Dir: source, Env: mainpkg.BuildEnv(f.host),
+			Args: []string{"build", "-v", "-ldflags=-s -w", "-o", path, "./cmd/mysdk-cluster"},
+		})
 	case !f.fits(path): // unless another process built it in the meantime
 		err = f.goInstall(ctx, path)
 	}
@@ -122,13 +125,6 @@ func (f *finder) missing() error {
 func cacheKey(version string) string {
 	version = strings.Trim(regexp.MustCompile(`[^0-9A-Za-z.+-]+`).ReplaceAllString(version, "_"), "_.")
 	return version + "-" + runtime.GOOS + "-" + runtime.GOARCH
-}
-
-func (f *finder) goBuild(ctx context.Context, source, path string) error {
-	return f.run(ctx, host.Cmd{
-		Dir: source, Env: mainpkg.BuildEnv(f.host),
-		Args: []string{"build", "-v", "-ldflags=-s -w", "-o", path, "./cmd/mysdk-cluster"},
-	})
 }
 
 // goInstall builds a release. The go command insists on the binary's name, so

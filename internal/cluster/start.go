@@ -169,8 +169,9 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	cmd := host.Cmd{
 		Name: binary, Dir: l.Dir, Env: h.Environ(), Stdout: log, Stderr: log, Detach: true,
 		Args: []string{
-			"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity), "--history", o.History.String(),
-			"--kubernetes", o.Kubernetes, fmt.Sprintf("--removed-apis=%t", o.RemovedAPIs), fmt.Sprintf("--fsync=%t", o.FSync != nil && *o.FSync),
+			"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity),
+			"--history", o.History.String(), "--kubernetes", o.Kubernetes,
+			fmt.Sprintf("--removed-apis=%t", o.RemovedAPIs), fmt.Sprintf("--fsync=%t", o.FSync != nil && *o.FSync),
 		},
 	}
 	var lifeline *os.File

@@ -56,18 +56,18 @@ func (s *server) createStorageClass(ctx context.Context) error {
 // volume binder does the rest.
 func (s *server) runClaims(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(s.client, retryClaims)
-	core := factory.Core().V1()
+	core, volumes := factory.Core().V1(), s.client.CoreV1().PersistentVolumes()
 	err := errors.Join(
 		onChange(core.PersistentVolumeClaims().Informer(), func(claim *corev1.PersistentVolumeClaim) {
 			if wantsVolume(claim) {
-				s.failed(ctx, create(ctx, s.client.CoreV1().PersistentVolumes(), volumeFor(claim)), "make a volume for claim %s", claim)
+				s.failed(ctx, create(ctx, volumes, volumeFor(claim)), "make a volume for claim %s", claim)
 			} else if wantsMore(claim) {
 				s.failed(ctx, s.expand(ctx, claim), "expand the volume of claim %s", claim)
 			}
 		}),
 		onChange(core.PersistentVolumes().Informer(), func(volume *corev1.PersistentVolume) {
 			if isReleased(volume) {
-				s.failed(ctx, s.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{}), "remove the volume %s", volume)
+				s.failed(ctx, volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{}), "remove the volume %s", volume)
 			}
 		}),
 	)
@@ -90,10 +90,11 @@ func onChange[T metav1.Object](informer cache.SharedIndexInformer, f func(T)) er
 	return err
 }
 
-// failed logs what could not be done for an object, whose name what has a verb for: it
-// is seen again.
+// failed logs what could not be done for an object, which is seen again: what has a %s
+// for its name.
 func (s *server) failed(ctx context.Context, err error, what string, o metav1.Object) {
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && ctx.Err() == nil {
+	done := err == nil || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err)
+	if !done && ctx.Err() == nil {
 		s.log.Printf(what+": %v", cache.MetaObjectToName(o), err)
 	}
 }

@@ -51,7 +51,8 @@ func parseEtcd(args []string, out io.Writer) (*embed.Config, error) {
 		advertisePeer = listenPeer
 	}
 	for to, from := range map[*[]url.URL]*[]string{
-		&c.ListenClientUrls: listenClient, &c.AdvertiseClientUrls: advertise, &c.ListenPeerUrls: listenPeer, &c.AdvertisePeerUrls: advertisePeer,
+		&c.ListenClientUrls: listenClient, &c.AdvertiseClientUrls: advertise,
+		&c.ListenPeerUrls: listenPeer, &c.AdvertisePeerUrls: advertisePeer,
 	} {
 		*to = nil
 		for _, s := range *from {

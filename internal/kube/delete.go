@@ -43,7 +43,11 @@ func (c *Client) Delete(ctx context.Context, objs []*unstructured.Unstructured, 
 	ordered := inOrder(objs)
 	slices.Reverse(ordered)
 	for len(ordered) > 0 {
-		n := sameRank(ordered)
+		first := rank(ordered[0].GroupVersionKind())
+		n := slices.IndexFunc(ordered, func(u *unstructured.Unstructured) bool { return rank(u.GroupVersionKind()) != first })
+		if n < 0 {
+			n = len(ordered)
+		}
 		done, err := c.deleteAll(ctx, ordered[:n], o)
 		results = append(results, done...)
 		if err != nil {
@@ -83,16 +87,6 @@ func (c *Client) WaitGone(ctx context.Context, objs []*unstructured.Unstructured
 		}
 	}
 	return nil
-}
-
-// sameRank is how many objects at the head of objs may go at the same time.
-func sameRank(objs []*unstructured.Unstructured) int {
-	first := rank(objs[0].GroupVersionKind())
-	n := slices.IndexFunc(objs, func(u *unstructured.Unstructured) bool { return rank(u.GroupVersionKind()) != first })
-	if n < 0 {
-		return len(objs)
-	}
-	return n
 }
 
 // going is an object whose deletion was asked for.

@@ -172,7 +172,8 @@ func (c *container) ask(ctx context.Context, p *corev1.Probe, l *launch) error {
 		return verdict(tcpprobe.New().Probe(loopback, l.ports.at(port), timeout))
 	case p.GRPC != nil:
 		options := grpcprobe.ProbeOptions{UseTLS: ptr.Deref(p.GRPC.Mode, "") == corev1.GRPCProbeModeTLS}
-		return verdict(grpcprobe.New().Probe(loopback, ptr.Deref(p.GRPC.Service, ""), l.ports.at(int(p.GRPC.Port)), timeout, options))
+		service, port := ptr.Deref(p.GRPC.Service, ""), l.ports.at(int(p.GRPC.Port))
+		return verdict(grpcprobe.New().Probe(loopback, service, port, timeout, options))
 	case p.Exec != nil:
 		return c.runProbe(ctx, p.Exec.Command, timeout, l)
 	}

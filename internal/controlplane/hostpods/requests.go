@@ -108,7 +108,8 @@ func logQuery(q url.Values) (o logOptions, previous bool, err error) {
 	if err := conversions.Convert_url_Values_To_v1_PodLogOptions(&q, &asked, nil); err != nil {
 		return o, false, err
 	}
-	o = logOptions{follow: asked.Follow, timestamps: asked.Timestamps, tail: ptr.Deref(asked.TailLines, -1), limit: ptr.Deref(asked.LimitBytes, 0)}
+	o.follow, o.timestamps = asked.Follow, asked.Timestamps
+	o.tail, o.limit = ptr.Deref(asked.TailLines, -1), ptr.Deref(asked.LimitBytes, 0)
 	switch {
 	case asked.SinceSeconds != nil:
 		o.since = time.Now().Add(-time.Duration(*asked.SinceSeconds) * time.Second)

@@ -34,9 +34,10 @@ type simulations struct {
 // concerns reports whether a pod is to look different from one that runs, or
 // does so no longer.
 func (s *simulations) concerns(pod *corev1.Pod) bool {
-	return pod.Annotations[state.SimulateAnnotation] != "" || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+	ours := func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && strings.HasPrefix(c.Message, simulatedBecause)
-	})
+	}
+	return pod.Annotations[state.SimulateAnnotation] != "" || slices.ContainsFunc(pod.Status.Conditions, ours)
 }
 
 func (s *simulations) see(pod *corev1.Pod) {

@@ -24,9 +24,9 @@ func (r *Recorder) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+state.RecordingPath, r.serveBegin)
 	mux.HandleFunc("GET "+state.RecordingPath, r.serveSnapshot)
 	mux.HandleFunc("GET "+state.RefusedPath, r.serveRefused)
-	mux.HandleFunc("POST "+state.ReconcilesPath, func(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Call) })
+	mux.HandleFunc("POST "+state.ReconcilesPath, serveEach(r.Call))
 	mux.HandleFunc("POST "+state.WebhooksPath, r.serveWebhook)
-	mux.HandleFunc("POST "+state.LinesPath, func(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Line) })
+	mux.HandleFunc("POST "+state.LinesPath, serveEach(r.Line))
 }
 
 // serveBegin records for as long as the client stays.
@@ -100,18 +100,20 @@ func (r *Recorder) serveRefused(w http.ResponseWriter, req *http.Request) {
 }
 
 // serveEach takes JSON values, one after the other, until the client ends.
-func serveEach[T any](w http.ResponseWriter, req *http.Request, take func(project string, one T)) {
-	project := req.FormValue("project")
-	for d := json.NewDecoder(req.Body); ; {
-		var one T
-		err := d.Decode(&one)
-		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+func serveEach[T any](take func(project string, one T)) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		project := req.FormValue("project")
+		for d := json.NewDecoder(req.Body); ; {
+			var one T
+			err := d.Decode(&one)
+			if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+				http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+			}
+			if err != nil {
+				return
+			}
+			take(project, one)
 		}
-		if err != nil {
-			return
-		}
-		take(project, one)
 	}
 }
 
