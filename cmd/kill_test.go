@@ -53,13 +53,13 @@ func kill(t *testing.T, base *hosttest.World, command string) {
 	rounds, dirty := hosttest.KillRounds(t, 2), 0
 	for i := range rounds {
 		w := another(t, base)
-		moment := hosttest.After(hosttest.KillMoment(i, rounds, whole))
+		moment := after(hosttest.KillMoment(i, rounds, whole))
 		if i%2 == 0 {
 			moment = inCommit(w.Dir, hosttest.KillMoment(i, rounds, commitTime))
 		}
 		first, said := program(t, w, command), &bytes.Buffer{}
 		first.Stderr = said
-		killed := hosttest.Kill(t, first, moment)
+		killed := killAt(t, first, moment)
 		now := hosttest.Snapshot(t, w.Dir)
 		if cmp.Equal(old, now) {
 			continue
@@ -97,7 +97,7 @@ func inCommit(dir string, d time.Duration) func(ended <-chan struct{}) {
 			}
 			time.Sleep(100 * time.Microsecond)
 		}
-		hosttest.After(d)(ended)
+		after(d)(ended)
 	}
 }
 
@@ -107,4 +107,32 @@ func program(t *testing.T, w *hosttest.World, command string) *exec.Cmd {
 	c := exec.CommandContext(t.Context(), "mysdk", strings.Fields(command)...)
 	c.Dir, c.Env = w.Dir, append(w.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1767323045")
 	return c
+}
+
+// killAt starts c and kills it as kill -9 does as soon as moment returns. It
+// reports false if c ended on its own before that.
+func killAt(t *testing.T, c *exec.Cmd, moment func(ended <-chan struct{})) (killed bool) {
+	t.Helper()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Wait() // how it ended is in c.ProcessState
+	}()
+	moment(ended)
+	_ = c.Process.Kill() // fails where it has ended
+	<-ended
+	return !c.ProcessState.Exited()
+}
+
+// after is the moment d from the start, or the end of the command before that.
+func after(d time.Duration) func(ended <-chan struct{}) {
+	return func(ended <-chan struct{}) {
+		select {
+		case <-ended:
+		case <-time.After(d):
+		}
+	}
 }

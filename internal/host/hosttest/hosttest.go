@@ -89,20 +89,22 @@ func (f *Faults) WriteFile(name string, data []byte, mode fs.FileMode) error {
 	return ErrFault
 }
 
-// Mkdir implements host.Files.
-func (f *Faults) Mkdir(name string, mode fs.FileMode) error {
+// try does what does not fail.
+func (f *Faults) try(do func() error) error {
 	if fails, _ := f.hit(); fails {
 		return ErrFault
 	}
-	return f.Files.Mkdir(name, mode)
+	return do()
+}
+
+// Mkdir implements host.Files.
+func (f *Faults) Mkdir(name string, mode fs.FileMode) error {
+	return f.try(func() error { return f.Files.Mkdir(name, mode) })
 }
 
 // Rename implements host.Files.
 func (f *Faults) Rename(from, to string) error {
-	if fails, _ := f.hit(); fails {
-		return ErrFault
-	}
-	return f.Files.Rename(from, to)
+	return f.try(func() error { return f.Files.Rename(from, to) })
 }
 
 // Remove implements host.Files. Only a kill makes it fail: a full disk does
@@ -116,18 +118,12 @@ func (f *Faults) Remove(name string) error {
 
 // Chmod implements host.Files.
 func (f *Faults) Chmod(name string, mode fs.FileMode) error {
-	if fails, _ := f.hit(); fails {
-		return ErrFault
-	}
-	return f.Files.Chmod(name, mode)
+	return f.try(func() error { return f.Files.Chmod(name, mode) })
 }
 
 // Sync implements host.Files.
 func (f *Faults) Sync(names ...string) error {
-	if fails, _ := f.hit(); fails {
-		return ErrFault
-	}
-	return f.Files.Sync(names...)
+	return f.try(func() error { return f.Files.Sync(names...) })
 }
 
 // Unsynced are the system's files without Sync, which only costs time where no

@@ -2,7 +2,6 @@ package hosttest
 
 import (
 	"os"
-	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -51,34 +50,6 @@ func Rounds(all int) int {
 // KillMoment spreads the kills of all rounds, counted from 0, evenly over whole.
 func KillMoment(round, rounds int, whole time.Duration) time.Duration {
 	return whole * time.Duration(2*round+1) / time.Duration(2*rounds)
-}
-
-// Kill starts c and kills it as kill -9 does as soon as moment returns. It
-// reports false if c ended on its own before that.
-func Kill(t testing.TB, c *exec.Cmd, moment func(ended <-chan struct{})) (killed bool) {
-	t.Helper()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = c.Wait() // how it ended is in c.ProcessState
-	}()
-	moment(ended)
-	_ = c.Process.Kill() // fails where it has ended
-	<-ended
-	return !c.ProcessState.Exited()
-}
-
-// After is the moment d from the start, or the end of the command before that.
-func After(d time.Duration) func(ended <-chan struct{}) {
-	return func(ended <-chan struct{}) {
-		select {
-		case <-ended:
-		case <-time.After(d):
-		}
-	}
 }
 
 // KillProcess ends a process of that number as an out-of-memory killer does.
