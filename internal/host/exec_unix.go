@@ -4,7 +4,6 @@ package host
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	signals "os/signal"
 	"syscall"
@@ -62,11 +61,7 @@ func KillGroup(pid int) error {
 	if syscall.Kill(-pid, syscall.SIGKILL) == nil {
 		return nil
 	}
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return err
-	}
-	return p.Kill()
+	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
 // IgnoreTerminalStops has reads of a terminal fail while this process is in the

@@ -228,35 +228,6 @@ func IsTerminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// OSFiles is Files on the operating system.
-type OSFiles struct{}
-
-// ReadFile implements Files.
-func (OSFiles) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
-
-// WriteFile implements Files.
-func (OSFiles) WriteFile(name string, data []byte, mode fs.FileMode) error {
-	return os.WriteFile(name, data, mode)
-}
-
-// Mkdir implements Files.
-func (OSFiles) Mkdir(name string, mode fs.FileMode) error { return os.Mkdir(name, mode) }
-
-// Rename implements Files.
-func (OSFiles) Rename(from, to string) error { return os.Rename(from, to) }
-
-// Remove implements Files.
-func (OSFiles) Remove(name string) error { return os.Remove(name) }
-
-// Chmod implements Files.
-func (OSFiles) Chmod(name string, mode fs.FileMode) error { return os.Chmod(name, mode) }
-
-// Lstat implements Files.
-func (OSFiles) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
-
-// ReadDir implements Files.
-func (OSFiles) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
-
 // OSExec is Exec on the operating system.
 type OSExec struct{}
 
@@ -313,3 +284,12 @@ func (p osProcess) Wait() error {
 }
 func (p osProcess) Interrupt() error { return interrupt(p.cmd) }
 func (p osProcess) Kill() error      { return kill(p.cmd) }
+
+// Pause waits and reports whether ctx is still good.
+func Pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
