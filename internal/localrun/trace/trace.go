@@ -70,8 +70,13 @@ func Overlay(files Files, dir, mainPkg string, pod Pod, groups map[string]string
 	if err := o.walk(dir); err != nil {
 		return nil, err
 	}
-	if err := o.instrumentAll(); err != nil {
-		return nil, err
+	for _, files := range o.found {
+		built := o.findBuilt(files)
+		for name, f := range files {
+			if err := o.instrument(name, f, built); err != nil {
+				return nil, err
+			}
+		}
 	}
 	var text bytes.Buffer
 	if err := template.Must(template.New("").Parse(reporter)).Execute(&text, map[string]any{
@@ -97,12 +102,10 @@ func Module(files Files, dir string) (root string, mod *modfile.File, err error)
 			return "", nil, fmt.Errorf("read the project's module: no go.mod in %s or above", dir)
 		}
 	}
-	if err != nil {
-		return "", nil, fmt.Errorf("read the project's module: %w", err)
-	}
-	mod, err = modfile.Parse("go.mod", data, nil)
-	if err != nil {
-		mod, err = modfile.ParseLax("go.mod", data, nil) // that of a newer go command
+	if err == nil {
+		if mod, err = modfile.Parse("go.mod", data, nil); err != nil {
+			mod, err = modfile.ParseLax("go.mod", data, nil) // that of a newer go command
+		}
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("read the project's module: %w", err)
@@ -149,15 +152,10 @@ type overlay struct {
 	// builds says that the project uses controller-runtime's builder, so that all
 	// modules are there that it needs.
 	builds bool
-	found  []sources
+	// found are the files of each package that may have reconcilers, by path.
+	found []map[string]*goedit.File
 	// receivers counts the packages that have a reconciler of a name.
 	receivers map[string]int
-}
-
-// sources are the files of one package that may have reconcilers.
-type sources struct {
-	files map[string]*goedit.File // by path
-	built map[string]built        // by receiver
 }
 
 // built is what a controller is set up for.
@@ -179,7 +177,11 @@ func (o *overlay) walk(dir string) error {
 		switch {
 		case strings.ContainsAny(e.Name()[:1], "._"): // the go command passes over these
 		case e.IsDir():
-			if err := o.enter(name, e.Name()); err != nil {
+			// Nor does it look for packages in these, or in another module.
+			if _, err := o.files.ReadFile(filepath.Join(name, "go.mod")); err == nil || e.Name() == "vendor" || e.Name() == "testdata" {
+				continue
+			}
+			if err := o.walk(name); err != nil {
 				return err
 			}
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
@@ -198,37 +200,11 @@ func (o *overlay) walk(dir string) error {
 			}
 		}
 	}
-	if len(parsed) == 0 {
-		return nil
-	}
-	o.found = append(o.found, sources{parsed, o.findBuilt(parsed)})
+	o.found = append(o.found, parsed)
 	for name := range reconcilersIn(parsed) {
 		o.receivers[name]++
 	}
 	return nil
-}
-
-// instrumentAll has all reconcilers report.
-func (o *overlay) instrumentAll() error {
-	for _, p := range o.found {
-		for name, f := range p.files {
-			if err := o.instrument(name, f, p.built); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// enter walks a directory that the go command would find packages in.
-func (o *overlay) enter(dir, base string) error {
-	if base == "vendor" || base == "testdata" {
-		return nil
-	}
-	if _, err := o.files.ReadFile(filepath.Join(dir, "go.mod")); err == nil {
-		return nil
-	}
-	return o.walk(dir)
 }
 
 // instrument has each Reconcile of a file report. All that is added is on lines
@@ -313,4 +289,49 @@ func named(f *goedit.File, field *ast.Field, name string) string {
 		return name
 	}
 	return field.Names[0].Name
+}
+
+// podNamespace is the file in which a pod finds the name of its namespace.
+const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// leaderPackages have Become, by which an operator is the leader as long as its pod
+// is there. Without the pod it fails.
+var leaderPackages = []string{"github.com/operator-framework/operator-lib/leader", "github.com/operator-framework/operator-sdk/pkg/leader"}
+
+// Pod is what the operator's code finds of its pod, which it has not.
+type Pod struct {
+	Namespace     string
+	NamespaceFile string // has the Namespace, in place of the pod's own file
+}
+
+// place has code find the namespace: where it reads the pod's file, and where
+// it leaves it to controller-runtime to do so for a leader's lease. The only
+// operator there is need not become the leader by its pod.
+func (p Pod) place(f *goedit.File) {
+	for lit := range goedit.Each[*ast.BasicLit](f.Tree) {
+		if text, _ := goedit.StringLiteral(lit); text == podNamespace {
+			f.Replace(lit, strconv.Quote(p.NamespaceFile))
+		}
+	}
+	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
+		if !f.Is(lit.Type, runtimeModule, "Options") && !f.Is(lit.Type, runtimeModule+"/pkg/manager", "Options") {
+			continue
+		}
+		keys := map[string]bool{}
+		for _, e := range lit.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				keys[goedit.TypeName(kv.Key)] = true
+			}
+		}
+		if keys["LeaderElection"] && keys["Scheme"] && !keys["LeaderElectionNamespace"] {
+			f.Insert(lit.Lbrace+1, "LeaderElectionNamespace: "+strconv.Quote(p.Namespace)+", ")
+		}
+	}
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+		become := slices.ContainsFunc(leaderPackages, func(path string) bool { return f.Is(call.Fun, path, "Become") })
+		if become && !call.Ellipsis.IsValid() {
+			f.Insert(f.Tree.End(), "; var _ = "+f.Text(call.Fun)) // the import is used as before
+			f.Replace(call.Fun, "func(...interface{}) error { return nil }")
+		}
+	}
 }
