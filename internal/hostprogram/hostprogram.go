@@ -109,11 +109,11 @@ func (p Programs) Register(ctx context.Context, namespace string, deployments []
 	if err := p.collect(ctx); err != nil {
 		return nil, err
 	}
-	_, before, err := p.registered(ctx)
+	control, before, err := p.registered(ctx)
 	if err != nil {
 		return nil, err
 	}
-	told, err := p.tellAll(ctx, namespace, deployments)
+	told, err := p.tellAll(ctx, control, namespace, deployments)
 	if err != nil {
 		// Also after Ctrl-C: half of it told is of no use to anybody.
 		return nil, errors.Join(err, p.restore(context.WithoutCancel(ctx), before, told))
@@ -121,9 +121,12 @@ func (p Programs) Register(ctx context.Context, namespace string, deployments []
 	return func(ctx context.Context) error { return p.restore(ctx, before, told) }, nil
 }
 
-// tellAll tells the cluster of the programs of an operator's containers. What
-// it may have been told is returned with an error too.
-func (p Programs) tellAll(ctx context.Context, namespace string, deployments []Deployment) ([]state.Program, error) {
+// tellAll tells the cluster of the programs of an operator's containers, for the pods
+// of their workloads, and for all pods of the image that nothing was said of: those of
+// a manifest that the user applies. That there is none is said of the workload's pods
+// alone, as the image's name may be that of another project's too. What the cluster
+// may have been told is returned with an error too.
+func (p Programs) tellAll(ctx context.Context, control state.Control, namespace string, deployments []Deployment) ([]state.Program, error) {
 	found := map[string]state.Program{}                   // by image
 	programs := make([][]state.Program, len(deployments)) // any other container is simulated
 	anywhere := false
@@ -149,10 +152,17 @@ func (p Programs) tellAll(ctx context.Context, namespace string, deployments []D
 			programs[i] = append(programs[i], state.Program{Image: images[0], Problem: p.problem(images, found)})
 		}
 		for _, prog := range programs[i] {
-			now, err := p.tell(ctx, prog, state.WorkloadName(cmp.Or(d.Namespace, namespace), "Deployment", d.Name))
-			told = append(told, now...)
-			if err != nil {
-				return told, err
+			own := prog
+			own.Workload = state.WorkloadName(cmp.Or(d.Namespace, namespace), "Deployment", d.Name)
+			now := []state.Program{own}
+			if prog.Problem == "" {
+				now = append(now, prog)
+			}
+			for _, one := range now {
+				told = append(told, one)
+				if err := control.SetProgram(ctx, one); err != nil {
+					return told, err
+				}
 			}
 		}
 	}
@@ -173,30 +183,6 @@ func (d Deployment) missing(found map[string]state.Program, anywhere bool) (imag
 		}
 	}
 	return images
-}
-
-// tell tells the cluster of a program for the pods of a workload, and for all
-// pods of the image that nothing was said of: those of a manifest that the user
-// applies. That there is none is said of the workload's pods alone, as the
-// image's name may be that of another project's too. What the cluster may have
-// been told is returned with an error too.
-func (p Programs) tell(ctx context.Context, prog state.Program, workload string) ([]state.Program, error) {
-	control, err := cluster.Control(ctx, p.Host, p.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	own := prog
-	own.Workload = workload
-	told := []state.Program{own}
-	if prog.Problem == "" {
-		told = append(told, prog)
-	}
-	for i, t := range told {
-		if err := control.SetProgram(ctx, t); err != nil {
-			return told[:i+1], err
-		}
-	}
-	return told, nil
 }
 
 // registered lists what the cluster was told of, sorted by image.
@@ -451,9 +437,6 @@ func (p Programs) collect(ctx context.Context) error {
 		return err
 	}
 	entries, err := p.Host.Files.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
