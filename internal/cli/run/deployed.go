@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/localrun"
 )
 
@@ -130,15 +132,14 @@ func explorable(m localrun.Manifests, deployed []*unstructured.Unstructured) loc
 	if list := cli.Deployments(deployed); len(list) == 0 || len(watchedBy(list[0])) == 0 {
 		return m
 	}
-	wide := func(kind string) string { return "Cluster" + strings.TrimPrefix(kind, "Cluster") }
-	objs := make([]*unstructured.Unstructured, len(m.Role.Objects))
-	for i, u := range m.Role.Objects {
-		if objs[i] = u; u.GetNamespace() != m.Role.Namespace {
+	objs := slices.Clone(m.Role.Objects)
+	for i, u := range objs {
+		if u.GetNamespace() != m.Role.Namespace {
 			continue
 		}
 		there := u.DeepCopy()
 		name := func(name string) string { return name + "-of-" + m.Role.Namespace }
-		there.SetKind(wide(u.GetKind()))
+		there.SetKind("Cluster" + strings.TrimPrefix(u.GetKind(), "Cluster"))
 		there.SetName(name(u.GetName()))
 		there.SetNamespace("")
 		if ref, ok := there.Object["roleRef"].(map[string]any); ok {
@@ -151,4 +152,49 @@ func explorable(m localrun.Manifests, deployed []*unstructured.Unstructured) loc
 	}
 	m.Role.Objects = objs
 	return m
+}
+
+// deployedObjects are those of config/default; none where the project has none.
+func deployedObjects(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstructured, error) {
+	src := kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}
+	if !src.Has(cli.DeployDir) {
+		return nil, nil
+	}
+	data, err := kustomize.Build(ctx, src, cli.DeployDir)
+	if err != nil {
+		return nil, err
+	}
+	objs, err := kube.ParseManifests(data, cli.DeployDir)
+	cli.PlaceTogether(objs)
+	return objs, err
+}
+
+// roleOf finds the service account of the Deployment among objs, the roles that
+// are bound to it, and what else pods use. Bindings stay as they are, with other
+// subjects too: they may be those of a deployed operator.
+func roleOf(objs []*unstructured.Unstructured) localrun.Role {
+	var role localrun.Role
+	if role.Namespace, role.Account = cli.OperatorAccount(objs); role.Account == "" {
+		return role
+	}
+	role.Objects = cli.BoundTo(objs, role.Namespace, role.Account)
+	for _, u := range objs {
+		var bound []*unstructured.Unstructured
+		switch u.GetKind() {
+		case "ServiceAccount":
+			if u.GetNamespace() != role.Namespace || u.GetName() == role.Account {
+				continue
+			}
+			bound = cli.BoundTo(objs, role.Namespace, u.GetName())
+		case "ConfigMap", "Secret", "PriorityClass":
+		default:
+			continue
+		}
+		for _, o := range append([]*unstructured.Unstructured{u}, bound...) {
+			if !slices.Contains(role.Objects, o) && !slices.Contains(role.Others, o) {
+				role.Others = append(role.Others, o)
+			}
+		}
+	}
+	return role
 }

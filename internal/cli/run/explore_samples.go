@@ -107,13 +107,8 @@ func besideSamples(objs []*unstructured.Unstructured) []*unstructured.Unstructur
 
 // ofKind are the objects of a CRD's kind.
 func ofKind(crd *unstructured.Unstructured, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
-	var list []*unstructured.Unstructured
-	for _, u := range objs {
-		if u.GroupVersionKind().GroupKind() == kube.ServedKind(crd).GroupKind() {
-			list = append(list, u)
-		}
-	}
-	return list
+	kind := kube.ServedKind(crd).GroupKind()
+	return slices.DeleteFunc(slices.Clone(objs), func(u *unstructured.Unstructured) bool { return u.GroupVersionKind().GroupKind() != kind })
 }
 
 // belowSamples are the objects in directories of samples, at any depth, as projects

@@ -10,6 +10,8 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 // read takes our own flags, global ones among them, out of args, and reports
@@ -96,7 +98,7 @@ func splitTestArgs(args []string) (own, rest []string) {
 func namesPackage(args []string) bool {
 	known := goTestFlags()
 	for i := 0; i < len(args); i++ {
-		f := ParseGoFlag(args[i])
+		f := parseGoFlag(args[i])
 		hasValue, ok := known[f.Name]
 		switch {
 		case f.Name == "":
@@ -112,7 +114,7 @@ func namesPackage(args []string) bool {
 
 // takesValue reports whether a flag of go test is followed by its value.
 func takesValue(word string) bool {
-	f := ParseGoFlag(word)
+	f := parseGoFlag(word)
 	return goTestFlags()[f.Name] && !f.isSet
 }
 
@@ -122,9 +124,9 @@ type goFlag struct {
 	isSet       bool   // the value stands behind a =
 }
 
-// ParseGoFlag takes a word apart. Flags of the test binary may be written with
+// parseGoFlag takes a word apart. Flags of the test binary may be written with
 // its own prefix.
-func ParseGoFlag(word string) goFlag {
+func parseGoFlag(word string) goFlag {
 	if !strings.HasPrefix(word, "-") {
 		return goFlag{}
 	}
@@ -132,8 +134,8 @@ func ParseGoFlag(word string) goFlag {
 	return goFlag{Name: strings.TrimPrefix(name, "test."), value: value, isSet: isSet}
 }
 
-// GoBuildFlags are the flags of go build, and whether each takes a value.
-func GoBuildFlags() map[string]bool {
+// goBuildFlags are the flags of go build, and whether each takes a value.
+func goBuildFlags() map[string]bool {
 	return flagSet("a n race msan asan cover v work x buildvcs json linkshared modcacherw trimpath",
 		"C o p covermode coverpkg asmflags buildmode compiler gccgoflags gcflags installsuffix ldflags mod modfile overlay pgo pkgdir tags toolexec"+
 			" debug-actiongraph debug-trace debug-runtime-trace")
@@ -144,7 +146,7 @@ func goTestFlags() map[string]bool {
 	flags := flagSet("artifacts benchmem c failfast fullpath i short",
 		"bench benchtime blockprofile blockprofilerate count coverprofile cpu cpuprofile exec fuzz fuzzminimizetime fuzztime list memprofile memprofilerate"+
 			" mutexprofile mutexprofilefraction outputdir parallel run shuffle skip timeout trace vet vettool")
-	maps.Copy(flags, GoBuildFlags())
+	maps.Copy(flags, goBuildFlags())
 	return flags
 }
 
@@ -163,13 +165,11 @@ func flagSet(switches, withValue string) map[string]bool {
 // testEnv is the environment of the tests. They are compiled without cgo, as
 // operators are, so that the packages compiled for one serve the other; the
 // race detector needs cgo.
-func testEnv(env, args []string, more ...string) []string {
-	out := append(slices.Clone(env), more...)
-	isSet := slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CGO_ENABLED=") })
-	if !isSet && !needsCgo(args) {
-		out = append(out, "CGO_ENABLED=0")
+func testEnv(h host.Host, args []string, more ...string) []string {
+	if needsCgo(args) {
+		return append(h.Environ(), more...)
 	}
-	return out
+	return append(mainpkg.BuildEnv(h), more...)
 }
 
 // needsCgo reports whether a flag asks for what Go has by cgo only: the race
@@ -177,7 +177,7 @@ func testEnv(env, args []string, more ...string) []string {
 func needsCgo(args []string) bool {
 	on := map[string]bool{}
 	for _, words := range flagsOf(args, "race", "msan", "asan") {
-		f := ParseGoFlag(words[0])
+		f := parseGoFlag(words[0])
 		value, err := strconv.ParseBool(f.value)
 		on[f.Name] = !f.isSet || err == nil && value
 	}
@@ -198,7 +198,7 @@ func flagsOf(args []string, names ...string) [][]string {
 		if takesValue(own[0]) {
 			n = min(2, len(own))
 		}
-		if slices.Contains(names, ParseGoFlag(own[0]).Name) {
+		if slices.Contains(names, parseGoFlag(own[0]).Name) {
 			flags = append(flags, own[:n])
 		}
 		own = own[n:]
