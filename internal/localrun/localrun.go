@@ -131,7 +131,7 @@ func Run(ctx context.Context, o Options, d Deps) error {
 	work, cancel := context.WithCancelCause(ctx)
 	r.screen.unread = cancel
 	if r.watcher != nil {
-		r.watcher.start(work) // it closes its files with work
+		go r.watcher.listen(work) // it closes its files with work
 	}
 	err = r.start(work, cancel)
 	if err == nil {

@@ -3,7 +3,6 @@ package localrun
 import (
 	"crypto/sha256"
 	"io/fs"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -39,12 +38,17 @@ type stamp struct {
 // whose content is not what it was at the scan before. touched are paths that
 // are read whatever their size and time.
 func (t *tree) scan(touched map[string]bool) ([]string, error) {
-	s := scan{tree: t, touched: touched, now: map[string]stamp{}}
+	s := scan{tree: t, touched: touched, now: map[string]stamp{}, others: map[string]fs.DirEntry{}}
 	if err := s.dir(""); err != nil {
 		return nil, err
 	}
-	if err := s.embedded(); err != nil {
-		return nil, err
+	for name, e := range s.others {
+		if !matches(s.embeds, name) {
+			continue
+		}
+		if err := s.file(name, e); err != nil {
+			return nil, err
+		}
 	}
 	var changed []string
 	for name, st := range s.now {
@@ -90,13 +94,10 @@ func (s *scan) dir(dir string) error {
 		case e.IsDir() && skipped(name):
 		case e.IsDir():
 			err = s.dir(name)
-		case temporary(e.Name()), s.leadsToDir(name, e):
+		case temporary.MatchString(e.Name()), s.leadsToDir(name, e):
 		case counts(name), within(name, s.also):
 			err = s.file(name, e)
 		default:
-			if s.others == nil {
-				s.others = map[string]fs.DirEntry{}
-			}
 			s.others[name] = e
 		}
 		if err != nil {
@@ -178,19 +179,6 @@ func matches(patterns []string, name string) bool {
 	return false
 }
 
-// embedded takes the stamps of the files that Go packages embed.
-func (s *scan) embedded() error {
-	for _, name := range slices.Sorted(maps.Keys(s.others)) {
-		if !matches(s.embeds, name) {
-			continue
-		}
-		if err := s.file(name, s.others[name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // skipped reports whether nothing in a directory can change the operator or
 // its manifests: what the go command passes over, and what tools write.
 func skipped(name string) bool {
@@ -199,38 +187,22 @@ func skipped(name string) bool {
 		slices.Contains([]string{"vendor", "testdata", "node_modules"}, base) || name == "bin" || name == "dist"
 }
 
-// temporary reports whether a file is one that an editor makes beside the file
-// that it writes: Vim, Emacs, JetBrains, and the custom of a suffix.
-func temporary(base string) bool {
-	for _, prefix := range []string{".", "#", "~"} {
-		if strings.HasPrefix(base, prefix) {
-			return true
-		}
-	}
-	for _, suffix := range []string{"~", ".swp", ".swx", ".swo", ".tmp", ".temp", ".bak", ".orig", ".rej", ".part", "___jb_tmp___", "___jb_old___", "#"} {
-		if strings.HasSuffix(base, suffix) {
-			return true
-		}
-	}
-	return base == "4913" // Vim tries with it whether the directory can be written to
-}
+// temporary matches the files that an editor makes beside the file that it writes:
+// Vim, which tries with 4913 whether the directory can be written to, Emacs,
+// JetBrains, and the custom of a suffix.
+var temporary = lazy.Delayed(`^[.#~]|(?:[~#]|\.(?:sw[pxo]|te?mp|bak|orig|rej|part)|___jb_(?:tmp|old)___)$|^4913$`)
 
 // counts reports whether a file is read for the operator or its manifests. Its
 // tests are not part of it.
 func counts(name string) bool {
-	switch name {
-	// PROJECT is not read for either, but what create and edit do ends with it.
-	case "PROJECT", "go.work", "go.work.sum":
-		return true
+	switch base := path.Base(name); {
+	case name == "PROJECT": // is not read for either, but what create and edit do ends with it
+	case name == "go.work", name == "go.work.sum", base == "go.mod", base == "go.sum":
+	case strings.HasPrefix(name, "config/"):
+	default:
+		return path.Ext(base) == ".go" && !strings.HasSuffix(base, "_test.go") && !strings.HasPrefix(base, "_")
 	}
-	if strings.HasPrefix(name, "config/") {
-		return true
-	}
-	base := path.Base(name)
-	if base == "go.mod" || base == "go.sum" {
-		return true
-	}
-	return path.Ext(base) == ".go" && !strings.HasSuffix(base, "_test.go") && !strings.HasPrefix(base, "_")
+	return true
 }
 
 // within reports whether a path is one of those, or below it.

@@ -55,17 +55,9 @@ func newWatcher(h host.Host, dir string, also ...string) (*watcher, error) {
 	return w, nil
 }
 
-// start begins to listen, until ctx ends.
-func (w *watcher) start(ctx context.Context) {
-	go func() {
-		w.listen(ctx)
-		// What it watched is of no interest any more.
-		_ = w.events.Close()
-	}()
-}
-
-// listen looks at the files whenever events have calmed down.
+// listen looks at the files whenever events have calmed down, until ctx ends.
 func (w *watcher) listen(ctx context.Context) {
+	defer func() { _ = w.events.Close() }() // what it watched is of no interest any more
 	var calm, late <-chan time.Time
 	for {
 		select {
@@ -115,7 +107,7 @@ func (w *watcher) notify() {
 // touch notes an event, and reports whether it is worth a look.
 func (w *watcher) touch(e fsnotify.Event) bool {
 	// Modes are changed by backup programs, indexers and `git status`.
-	if e.Op == fsnotify.Chmod || temporary(filepath.Base(e.Name)) {
+	if e.Op == fsnotify.Chmod || temporary.MatchString(filepath.Base(e.Name)) {
 		return false
 	}
 	rel, err := filepath.Rel(w.tree.root, e.Name)
