@@ -55,7 +55,7 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 		return nil, err
 	}
 	h := &hooks{r: r, active: map[string]string{}}
-	if h.certs, err = makeCertificates(r.Host.Now(), []string{where}); err != nil {
+	if h.certs, err = makeCertificates(r.Host.Now(), where); err != nil {
 		return nil, fmt.Errorf("make certificates for the webhooks: %w", err)
 	}
 	// The path is the credential: API servers show no certificate of their own.

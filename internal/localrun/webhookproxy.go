@@ -3,6 +3,7 @@ package localrun
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log"
@@ -12,6 +13,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/example/mysdk/internal/certmanager"
 )
 
 // webhookProxy is the server that the cluster calls for the webhooks' sake. It hands
@@ -19,8 +22,9 @@ import (
 // while the operator restarts: a reload is no reason for a refused `kubectl
 // apply`, and conversions may be asked for before the operator is up.
 type webhookProxy struct {
-	listener net.Listener
-	server   *http.Server
+	listener  net.Listener
+	server    *http.Server
+	transport *http.Transport // to the operator's server
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each change of what follows
@@ -33,14 +37,6 @@ type webhookProxy struct {
 // server shows the certificate of certs too, which proves that no other process
 // took its port. Calls are reported to note, unless it is nil, with times of clock.
 func newWebhookProxy(ctx context.Context, address, secret string, certs *certificates, clock func() time.Time, note noteWebhook) (*webhookProxy, error) {
-	pair, err := tls.X509KeyPair(certs.cert, certs.key)
-	if err != nil {
-		return nil, err
-	}
-	pool, err := certs.trusted()
-	if err != nil {
-		return nil, err
-	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
@@ -48,21 +44,12 @@ func newWebhookProxy(ctx context.Context, address, secret string, certs *certifi
 	}
 	f := &webhookProxy{listener: l, changed: make(chan struct{})}
 	// The operator's server has a certificate for localhost; it is dialled by
-	// address, as most operators listen without a name.
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(targetOf(p.In)); p.SetXForwarded() },
-		Transport: &http.Transport{
-			TLSClientConfig:   &tls.Config{RootCAs: pool, ServerName: "localhost", MinVersion: tls.VersionTLS12},
-			DisableKeepAlives: true, // the next request may meet another process
-		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, "the operator's webhook server does not answer: "+err.Error(), http.StatusBadGateway)
-		},
-		ErrorLog: quietLog(),
-	}
+	// address, as most operators listen without a name. The next request may meet
+	// another process.
+	f.transport = &http.Transport{TLSClientConfig: certs.client, DisableKeepAlives: true}
 	f.server = &http.Server{
-		Handler: http.StripPrefix("/"+secret, noting(clock, note, f.waiting(proxy))), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		Handler:           http.StripPrefix("/"+secret, noting(clock, note, http.HandlerFunc(f.forward))),
+		ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(), TLSConfig: certs.server,
 	}
 	go func() {
 		// It ends with close, and an error before that shows in the requests.
@@ -75,26 +62,22 @@ func newWebhookProxy(ctx context.Context, address, secret string, certs *certifi
 // client broke off are not the user's business.
 func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// targetKey is where a request's context keeps the operator's address.
-type targetKey struct{}
-
-// targetOf is the address that waiting found.
-func targetOf(r *http.Request) *url.URL {
-	u, _ := r.Context().Value(targetKey{}).(*url.URL) // waiting puts one there
-	return u
-}
-
-// waiting lets requests through once there is somebody to answer them. The
+// forward lets a request through once there is somebody to answer it. The
 // API server gives up by itself, after the webhook's timeoutSeconds.
-func (f *webhookProxy) waiting(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		target, err := f.await(r.Context())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), targetKey{}, target)))
-	})
+func (f *webhookProxy) forward(w http.ResponseWriter, r *http.Request) {
+	target, err := f.await(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(p *httputil.ProxyRequest) { p.SetURL(target); p.SetXForwarded() },
+		Transport: f.transport, ErrorLog: quietLog(),
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, "the operator's webhook server does not answer: "+err.Error(), http.StatusBadGateway)
+		},
+	}
+	proxy.ServeHTTP(w, r)
 }
 
 // await returns the operator's address as soon as there is one.
@@ -148,4 +131,36 @@ func (f *webhookProxy) port() int {
 func (f *webhookProxy) close() error {
 	f.refuse("mysdk run local has ended")
 	return f.server.Close()
+}
+
+// certificateLife is how long a run's certificates are good for: longer than
+// anybody leaves a run alone.
+const certificateLife = 30 * 24 * time.Hour
+
+// certificates are what the servers of one run's webhooks show, PEM encoded. The API
+// server trusts the same certificate: it is its own authority.
+type certificates struct {
+	cert, key []byte
+	server    *tls.Config // shows it
+	client    *tls.Config // trusts nothing else
+}
+
+// makeCertificates makes those for the hosts, and for this machine: what is
+// checked is the address that a client dialled.
+func makeCertificates(now time.Time, hosts ...string) (*certificates, error) {
+	cert, key, err := certmanager.Make(now, certificateLife, append([]string{"localhost", "127.0.0.1", "::1"}, hosts...))
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(pair.Leaf)
+	return &certificates{
+		cert: cert, key: key,
+		server: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		client: &tls.Config{RootCAs: pool, ServerName: "localhost", MinVersion: tls.VersionTLS12},
+	}, nil
 }

@@ -16,10 +16,6 @@ import (
 // answers with its name and the path that was asked for.
 func webhookServer(t *testing.T, certs *certificates, name string) *httptest.Server {
 	t.Helper()
-	pair, err := tls.X509KeyPair(certs.cert, certs.key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -27,7 +23,7 @@ func webhookServer(t *testing.T, certs *certificates, name string) *httptest.Ser
 		}
 		_, _ = io.WriteString(w, name+" "+r.URL.Path+" "+string(body)) // the client notices
 	}))
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	s.TLS = certs.server.Clone()
 	s.Config.ErrorLog = quietLog()
 	s.StartTLS()
 	t.Cleanup(s.Close)
@@ -43,11 +39,7 @@ func apiServer(t *testing.T, f *webhookProxy, certs *certificates) func(ctx cont
 // caller asks a proxy for a path.
 func caller(t *testing.T, f *webhookProxy, certs *certificates) func(ctx context.Context, path string) (int, string) {
 	t.Helper()
-	pool, err := certs.trusted()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: certs.client}}
 	return func(ctx context.Context, path string) (int, string) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.listener.Addr().String()+path, strings.NewReader("review"))
 		if err != nil {
@@ -69,7 +61,7 @@ func caller(t *testing.T, f *webhookProxy, certs *certificates) func(ctx context
 
 func newTestProxy(t *testing.T, note noteWebhook) (*webhookProxy, *certificates) {
 	t.Helper()
-	certs, err := makeCertificates(time.Now(), nil)
+	certs, err := makeCertificates(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +136,7 @@ func TestFrontRefuses(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 	// A stranger on the operator's port is not trusted.
-	others, err := makeCertificates(time.Now(), nil)
+	others, err := makeCertificates(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +160,7 @@ func TestFrontRefuses(t *testing.T) {
 }
 
 func BenchmarkFront(b *testing.B) {
-	certs, err := makeCertificates(time.Now(), nil)
+	certs, err := makeCertificates(time.Now())
 	if err != nil {
 		b.Fatal(err)
 	}
