@@ -2,6 +2,7 @@ package localrun
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/localrun/trace"
 	"github.com/example/mysdk/internal/mainpkg"
 	"github.com/example/mysdk/internal/oldapi"
 )
@@ -23,7 +25,7 @@ import (
 const staleBuild = 24 * time.Hour
 
 // build is one go build of the operator. It runs beside other steps; its output
-// is held back until announce.
+// is held back until it is released.
 type build struct {
 	r       *run
 	out     gate
@@ -34,14 +36,13 @@ type build struct {
 	err     error // valid when done is closed
 }
 
-// newBuild is a build that was not started; finishing it does nothing.
+// newBuild is a build that was not started; dropping it does nothing.
 func newBuild(r *run) *build {
 	return &build{r: r, out: gate{screen: r.screen}, done: make(chan struct{})}
 }
 
-// start begins the build. failed is called with its error, for steps that are
-// of no use without it.
-func (b *build) start(ctx context.Context, failed func(error)) {
+// start begins the build.
+func (b *build) start(ctx context.Context) {
 	b.started = true
 	ctx, b.cancel = context.WithCancel(ctx)
 	from := b.r.Host.Now()
@@ -50,22 +51,16 @@ func (b *build) start(ctx context.Context, failed func(error)) {
 		defer b.cancel()
 		b.err = b.compile(ctx)
 		b.took = b.r.since(from)
-		if b.err != nil {
-			failed(b.err)
-		}
 	}()
 }
 
-// drop stops a build whose sources are not the newest any more.
+// drop stops a build that nobody waits for any more, so that no process is left.
 func (b *build) drop() {
 	if b.started {
 		b.cancel()
 		<-b.done
 	}
 }
-
-// announce lets the build's output through.
-func (b *build) announce() { b.out.release() }
 
 // wait blocks until the build has ended.
 func (b *build) wait(ctx context.Context) error {
@@ -76,14 +71,6 @@ func (b *build) wait(ctx context.Context) error {
 		b.r.screen.say("operator built (%s)", b.took)
 	}
 	return b.err
-}
-
-// finish waits for a build that was cancelled, so that no process is left.
-func (b *build) finish() {
-	// One that was never started has nothing to close done.
-	if b.started {
-		<-b.done
-	}
 }
 
 // compile runs the go command in the project as the user would: its modules,
@@ -118,7 +105,7 @@ func (b *build) compile(ctx context.Context) (err error) {
 		Stdout: &b.out, Stderr: &b.out, Group: true, Grace: time.Second, DieWithParent: true,
 	})
 	if err != nil && ctx.Err() == nil {
-		return buildError(p.mainPkg, b.out.text(), b.r.again())
+		return buildError(p.mainPkg, b.out.all.String(), b.r.again())
 	}
 	if err == nil {
 		err = b.keep()
@@ -218,4 +205,52 @@ func buildError(pkg, output, again string) error {
 		return clierr.Failedf("correct the line above"+again, "build the operator: go build %s: 1 error", pkg)
 	}
 	return clierr.Failedf("correct the lines above"+again, "build the operator: go build %s: %d errors", pkg, n)
+}
+
+// overlay writes the files that make the operator report, and returns the flag
+// of the go command for them; none where nothing is recorded.
+func (b *build) overlay() ([]string, error) {
+	r := b.r
+	if !r.Trace {
+		return nil, nil
+	}
+	dir := filepath.Join(r.plan.cache, "overlay")
+	// The operator reads this one as long as it runs, beside those of other runs.
+	pod := trace.Pod{Namespace: r.podNamespace(), NamespaceFile: filepath.Join(dir, "namespace-"+r.podNamespace())}
+	files, err := trace.Overlay(r.Host.Files, r.Dir, r.plan.mainPkg, pod, r.Groups)
+	if err != nil {
+		return nil, err
+	}
+	if err := host.MkdirAll(r.Host.Files, dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := host.ReplaceData(r.Host.Files, pod.NamespaceFile, []byte(pod.Namespace), 0o600); err != nil {
+		return nil, err
+	}
+	replace, names := map[string]string{}, []string{}
+	for name, data := range files {
+		file := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		if err := r.Host.Files.WriteFile(file, data, 0o600); err != nil {
+			return nil, err
+		}
+		replace[name] = file
+		// The compiler names the file that it reads, by whichever path is shorter.
+		own := relativeTo(r.Dir, name) + ":"
+		names = append(names, file+":", own, relativeTo(r.Dir, file)+":", own)
+	}
+	b.out.names = strings.NewReplacer(names...)
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(dir, "overlay.json")
+	return []string{"-overlay=" + name}, r.Host.Files.WriteFile(name, list, 0o600)
+}
+
+// relativeTo is a path as seen from dir, where there is a way.
+func relativeTo(dir, name string) string {
+	if rel, err := filepath.Rel(dir, name); err == nil {
+		return rel
+	}
+	return name
 }

@@ -145,10 +145,7 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 		return nil
 	}
 	for _, u := range deployed {
-		replicas, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas")
-		if err != nil {
-			return fmt.Errorf("read the replicas of Deployment %s/%s: %w", u.GetNamespace(), u.GetName(), err)
-		}
+		replicas, found, _ := unstructured.NestedInt64(u.Object, "spec", "replicas") // an API server has no other type
 		if u.GetName() == r.Deployment && (replicas > 0 || !found) {
 			r.screen.warn("Deployment %s/%s in this cluster runs the same operator; both will reconcile the same objects. Stop it with: %s -n %s scale deployment %s --replicas=0",
 				u.GetNamespace(), u.GetName(), r.client.Kubectl(), u.GetNamespace(), u.GetName())
@@ -160,7 +157,7 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 // namespaces makes sure that there is something to watch. In a cluster of the
 // user's it only says what is missing.
 func (r *run) namespaces(ctx context.Context) error {
-	for _, name := range r.plan.namespaces {
+	for _, name := range r.WatchNamespaces {
 		if !r.embedded {
 			live, err := r.client.Read(ctx, kube.Named("v1", "Namespace", "", name))
 			if err != nil {

@@ -26,7 +26,7 @@ func Drive(ctx context.Context, o Options, d Deps, use func(ctx context.Context,
 	}
 	stopping, stopped := r.stopping(ctx)
 	defer stopped()
-	if h := r.webhooks(); h != nil {
+	if h := r.hooks.Load(); h != nil {
 		err = errors.Join(err, h.off(stopping))
 	}
 	cancel(nil)

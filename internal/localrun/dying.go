@@ -92,13 +92,6 @@ func (r *run) outlive(ctx context.Context, crds []*unstructured.Unstructured) er
 	return nil
 }
 
-// awaitsDeath reports whether CRDs are still being deleted.
-func (r *run) awaitsDeath() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.dying) > 0
-}
-
 // forget drops what is known of a CRD that was deleted, and with it what --apply named
 // of its kind: those of the same names are others.
 func (r *run) forget(crd *unstructured.Unstructured) {
@@ -108,7 +101,7 @@ func (r *run) forget(crd *unstructured.Unstructured) {
 		return strings.HasPrefix(key, kube.ServedKind(crd).GroupKind().String()+" ")
 	})
 	r.applying.Unlock()
-	if h := r.webhooks(); h != nil {
+	if h := r.hooks.Load(); h != nil {
 		h.forget(crd)
 	}
 }

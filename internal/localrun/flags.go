@@ -6,12 +6,14 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -61,21 +63,17 @@ func (r *run) scan() (mainFacts, error) {
 	return found, err
 }
 
+// defines matches the functions of packages flag and pflag that define one.
+var defines = lazy.Delayed(`^((String|Bool|Int|Int64|Uint|Uint64|Float64|Duration|Text)(Var)?P?|(Var|Func|BoolFunc)P?)$`)
+
 // scan looks at calls only: a flag defined by a library is not ours to set.
 func (f *mainFacts) scan(file *ast.File) {
-	define := regexp.MustCompile(`^((String|Bool|Int|Int64|Uint|Uint64|Float64|Duration|Text)(Var)?P?|(Var|Func|BoolFunc)P?)$`)
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			sel, ok := n.Fun.(*ast.SelectorExpr)
-			if ok && define.MatchString(sel.Sel.Name) {
-				f.add(n.Args)
-			}
-		case *ast.BasicLit:
-			f.webhookSwitch = f.webhookSwitch || n.Value == `"ENABLE_WEBHOOKS"`
+	for call := range goedit.Each[*ast.CallExpr](file) {
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && defines.MatchString(sel.Sel.Name) {
+			f.add(call.Args)
 		}
-		return true
-	})
+	}
+	f.webhookSwitch = f.webhookSwitch || goedit.Has(file, func(l *ast.BasicLit) bool { return l.Value == `"ENABLE_WEBHOOKS"` })
 }
 
 // add takes the flag's name from a call of package flag or pflag: the first
@@ -145,4 +143,15 @@ func valueOf(args []string, name string) string {
 		}
 	}
 	return value
+}
+
+// Inspect looks for the main package of the project in dir, as the go command calls
+// it there, and for the names of the flags that it defines. That there is none is a
+// usage error.
+func Inspect(h host.Host, dir string) (pkg string, flags map[string]bool, err error) {
+	if pkg, err = mainpkg.Find(h.Files, dir); err != nil {
+		return "", nil, err
+	}
+	found, err := scanMain(h, filepath.Join(dir, filepath.FromSlash(pkg)))
+	return pkg, found.flags, err
 }

@@ -24,9 +24,8 @@ const (
 	crdKind = "CustomResourceDefinition"
 	// servingCerts is where controller-runtime looks for certificates below
 	// the directory for temporary files, if its options name no other place.
-	servingCerts = "k8s-webhook-server/serving-certs"
-	// defaultWebhookPort is controller-runtime's, for operators without a flag.
-	defaultWebhookPort = 9443
+	servingCerts       = "k8s-webhook-server/serving-certs"
+	defaultWebhookPort = 9443 // controller-runtime's, for operators without a flag
 )
 
 // hooks are the webhooks of a run: certificates, the server in front of the
@@ -40,11 +39,12 @@ type hooks struct {
 	url     string // of the proxy, for the screen
 	at      endpoint
 
-	mu      sync.Mutex // held while the cluster is written to
-	journal *journal
-	active  map[string]string // digest of what is in the cluster, by kind and name
-	ended   bool
-	gaveUp  error // of off, when its time was over: there is no second one
+	mu        sync.Mutex // held while the cluster is written to
+	journal   *journal
+	active    map[string]string // digest of what is in the cluster, by kind and name
+	converted []string          // conversions turned on since the last announcement
+	ended     bool
+	gaveUp    error // of off, when its time was over: there is no second one
 }
 
 // openHooks makes the certificates and the server, and begins the journal. The
@@ -93,31 +93,27 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 
 // journals is the directory of the cluster's journals.
 func (r *run) journals(ctx context.Context) (string, error) {
-	if r.clusterID == "" {
-		id, err := r.client.ID(ctx)
-		if err != nil {
-			return "", err
-		}
-		r.clusterID = id
+	id, err := r.client.ID(ctx)
+	if err != nil {
+		return "", err
 	}
-	return journalDir(r.Host, r.clusterID)
+	return journalDir(r.Host, id)
 }
 
 // writeCertificates writes what the operator reads, and the authority beside it
 // for whoever wants to call a webhook by hand.
-func (h *hooks) writeCertificates() error {
-	var err error
-	if h.private, err = h.r.private(privatePrefix); err != nil {
-		return fmt.Errorf("keep the webhooks' certificates: %w", err)
-	}
-	dir := h.certDir()
-	if err := host.MkdirAll(h.r.Host.Files, dir, 0o700); err != nil {
-		return fmt.Errorf("keep the webhooks' certificates: %w", err)
+func (h *hooks) writeCertificates() (err error) {
+	h.private, err = h.r.private(privatePrefix)
+	if err == nil {
+		err = host.MkdirAll(h.r.Host.Files, h.certDir(), 0o700)
 	}
 	for name, data := range map[string][]byte{"ca.crt": h.certs.cert, "tls.crt": h.certs.cert, "tls.key": h.certs.key} {
-		if err := h.r.Host.Files.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			return fmt.Errorf("keep the webhooks' certificates: %w", err)
+		if err == nil {
+			err = h.r.Host.Files.WriteFile(filepath.Join(h.certDir(), name), data, 0o600)
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("keep the webhooks' certificates: %w", err)
 	}
 	return nil
 }
@@ -130,7 +126,7 @@ func (h *hooks) certDir() string { return filepath.Join(h.private, filepath.From
 // the run's webhooks, or, without webhooks, one that works. The Service that the project
 // names exists only where it is deployed.
 func (r *run) withConversion(ctx context.Context, crds []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	h := r.webhooks()
+	h := r.hooks.Load()
 	if h == nil {
 		list, off, err := r.client.WorkingConversions(ctx, crds)
 		for _, crd := range off {
@@ -156,14 +152,13 @@ func (r *run) withConversion(ctx context.Context, crds []*unstructured.Unstructu
 // convert has the conversions of crds that are in the cluster call the run's
 // webhooks, and notes what the cluster was like for those that are not. Requests wait
 // in the proxy until the operator answers; its caches may need them, too.
-func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) ([]string, error) {
-	var changed []string
+func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
 		if !kube.Converts(crd) {
 			continue
 		}
 		want := h.at.conversion(crd)
-		did, err := h.change(ctx, crd, fmt.Sprint(want), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		did, err := h.change(ctx, crd, digest(want), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			if live == nil {
 				return nil, nil // it is going to be applied
 			}
@@ -171,13 +166,24 @@ func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) 
 			return live, unstructured.SetNestedMap(live.Object, want, "spec", "conversion")
 		})
 		if err != nil {
-			return changed, err
+			return err
 		}
 		if did {
-			changed = append(changed, "conversion of "+crd.GetName())
+			h.mu.Lock()
+			h.converted = append(h.converted, "conversion of "+crd.GetName())
+			h.mu.Unlock()
 		}
 	}
-	return changed, nil
+	return nil
+}
+
+// takeConverted returns the conversions that nobody was told of yet.
+func (h *hooks) takeConverted() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := h.converted
+	h.converted = nil
+	return list
 }
 
 // admit brings the webhook configurations to the cluster, calling the run's
@@ -189,12 +195,13 @@ func (h *hooks) admit(ctx context.Context, configs []*unstructured.Unstructured)
 		if err != nil {
 			return changed, err
 		}
-		sum, err := digest(want)
-		if err != nil {
-			return changed, err
-		}
-		did, err := h.change(ctx, want, sum, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			return overlaid(live, want), nil
+		did, err := h.change(ctx, want, digest(want.Object), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			if live == nil {
+				return want, nil
+			}
+			live.Object["webhooks"] = want.Object["webhooks"]
+			live.SetAnnotations(withoutInjection(live.GetAnnotations()))
+			return live, nil
 		})
 		if err != nil {
 			return changed, err
@@ -204,17 +211,6 @@ func (h *hooks) admit(ctx context.Context, configs []*unstructured.Unstructured)
 		}
 	}
 	return changed, nil
-}
-
-// overlaid is live with want's webhooks in place of its own, and without what
-// would undo that.
-func overlaid(live, want *unstructured.Unstructured) *unstructured.Unstructured {
-	if live == nil {
-		return want
-	}
-	live.Object["webhooks"] = want.Object["webhooks"]
-	live.SetAnnotations(withoutInjection(live.GetAnnotations()))
-	return live
 }
 
 // change edits an object once for each digest, with the journal written first.
@@ -269,12 +265,12 @@ func (h *hooks) retire(ctx context.Context, m Manifests) error {
 // withoutOperator puts conversions back while there is no operator: one that nobody
 // answers stops the cluster's garbage collection. The next reload turns them on again.
 func (r *run) withoutOperator(ctx context.Context) error {
-	h := r.webhooks()
+	h := r.hooks.Load()
 	if h == nil {
 		return nil
 	}
 	h.proxy.refuse("the operator could not be built")
-	if len(r.takeConverted()) > 0 {
+	if len(h.takeConverted()) > 0 {
 		r.screen.warn("conversions are off until a build succeeds: objects are stored as they are written, whatever their version")
 	}
 	return h.retire(ctx, Manifests{})
@@ -314,10 +310,7 @@ func (h *hooks) off(ctx context.Context) error {
 // close ends what openHooks began, after the operator's end. The journal of a
 // cluster that could not be restored is left for a later run.
 func (h *hooks) close(ctx context.Context) error {
-	err := h.off(ctx)
-	if closeErr := h.proxy.close(); err == nil {
-		err = closeErr
-	}
+	err := errors.Join(h.off(ctx), h.proxy.close())
 	if h.journal != nil && !h.ended {
 		// A second error is worth nothing beside the first.
 		_ = h.journal.lock.Release()
@@ -363,8 +356,5 @@ func freePort(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("find a free port for the operator's webhook server: %w", err)
 	}
 	_, port, err := net.SplitHostPort(l.Addr().String())
-	if closeErr := l.Close(); err == nil {
-		err = closeErr
-	}
-	return port, err
+	return port, errors.Join(err, l.Close())
 }

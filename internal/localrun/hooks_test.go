@@ -183,7 +183,9 @@ func TestRunWebhooksDeployed(t *testing.T) {
 		t.Errorf("something was deleted: %q", w.events)
 	}
 	// Nor does a later application bring back what cert-manager goes by.
-	list, err := (&run{hooks: &hooks{}}).withConversion(t.Context(), w.crds)
+	r := &run{}
+	r.hooks.Store(&hooks{})
+	list, err := r.withConversion(t.Context(), w.crds)
 	if err != nil || len(list[0].GetAnnotations()) != 1 {
 		t.Errorf("applied with %q, %v", list[0].GetAnnotations(), err)
 	}
@@ -334,13 +336,14 @@ func killed(t *testing.T, w *world) {
 	if err := r.want(t.Context(), Manifests{CRDs: w.crds, Webhooks: w.webhooks}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.convert(t.Context()); err != nil {
+	h := r.hooks.Load()
+	if err := h.convert(t.Context(), w.crds); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.hooks.admit(t.Context(), w.webhooks); err != nil {
+	if _, err := h.admit(t.Context(), w.webhooks); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(r.hooks.journal.lock.Release(), r.hooks.proxy.close(), os.Remove(r.hooks.private+lockEnd)); err != nil {
+	if err := errors.Join(h.journal.lock.Release(), h.proxy.close(), os.Remove(h.private+lockEnd)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -454,46 +457,6 @@ func TestRestoreKilled(t *testing.T) {
 			}
 			if !w.happened(ends) {
 				t.Errorf("events: %q", w.listed())
-			}
-		})
-	}
-}
-
-func TestWebhookArgs(t *testing.T) {
-	w := webhookWorld(t)
-	h := &hooks{r: &run{Deps: w.deps()}, private: "/p"}
-	tests := map[string]struct {
-		flags     []string
-		args      []string
-		want      []string // * stands for a free port
-		env       []string
-		addressIs string
-	}{
-		"today's scaffold": {[]string{"webhook-cert-path", "webhook-port", "webhook-host"}, nil, []string{"--webhook-cert-path=" + h.certDir(), "--webhook-port=*", "--webhook-host=127.0.0.1"}, nil, "127.0.0.1:*"},
-		"the user's host":  {[]string{"webhook-cert-path", "webhook-port", "webhook-host"}, []string{"--webhook-host="}, []string{"--webhook-cert-path=" + h.certDir(), "--webhook-port=*"}, nil, "127.0.0.1:*"},
-		"no flags":         {nil, nil, nil, []string{"TMPDIR=/p"}, "127.0.0.1:9443"},
-		"the user's port":  {[]string{"webhook-cert-path", "webhook-port"}, []string{"--webhook-port=8"}, []string{"--webhook-cert-path=" + h.certDir()}, nil, "127.0.0.1:8"},
-		"in two words":     {nil, []string{"-webhook-port", "8"}, nil, []string{"TMPDIR=/p"}, "127.0.0.1:8"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			facts := mainFacts{flags: map[string]bool{}}
-			for _, f := range tc.flags {
-				facts.flags[f] = true
-			}
-			args, env, address, err := h.webhookArgs(t.Context(), facts, Options{OperatorArgs: tc.args})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, port, _ := strings.Cut(address, ":")
-			for i := range tc.want {
-				tc.want[i] = strings.Replace(tc.want[i], "*", port, 1)
-			}
-			if diff := cmp.Diff([][]string{tc.want, tc.env}, [][]string{args, env}); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if want := strings.Replace(tc.addressIs, "*", port, 1); address != want {
-				t.Errorf("address %s, want %s", address, want)
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -76,7 +75,7 @@ func (r *run) identify(ctx context.Context) error {
 		return nil
 	}
 	role := r.wanted().Role
-	u := state.User{Name: "system:serviceaccount:" + cmp.Or(role.Namespace, "default") + ":" + cmp.Or(role.Account, r.plan.name)}
+	u := state.User{Name: "system:serviceaccount:" + cmp.Or(role.Namespace, "default") + ":" + cmp.Or(role.Account, r.Name)}
 	r.limited = r.Rights != RightsAdmin && len(role.Objects) > 0
 	u.Groups = []string{"system:masters"}
 	switch {
@@ -124,18 +123,7 @@ func (r *run) applyRole(ctx context.Context) error {
 	if r.limited {
 		objs = slices.Concat(role.Objects, objs)
 	}
-	var changed []*unstructured.Unstructured
-	sums := map[string]string{}
-	for _, u := range r.placed(objs) {
-		sum, err := digest(u)
-		if err != nil {
-			return err
-		}
-		key := kube.RefOf(u).String()
-		if sums[key] = sum; r.roles[key] != sum {
-			changed = append(changed, u)
-		}
-	}
+	changed, sums := changedSince(r.roles, r.placed(objs), func(u *unstructured.Unstructured) string { return kube.RefOf(u).String() })
 	// What is not there any more would go on granting rights; at first that may be
 	// what a run has left that was killed.
 	isGone := func(key string) bool { return sums[key] == "" }
@@ -263,7 +251,7 @@ func (r *run) placed(objs []*unstructured.Unstructured) []*unstructured.Unstruct
 			list = append(list, u)
 			continue
 		}
-		for _, ns := range slices.Compact(slices.Sorted(slices.Values(append([]string{r.podNamespace()}, r.plan.namespaces...)))) {
+		for _, ns := range slices.Compact(slices.Sorted(slices.Values(append([]string{r.podNamespace()}, r.WatchNamespaces...)))) {
 			there := u.DeepCopy()
 			there.SetNamespace(ns)
 			list = append(list, there)
@@ -275,15 +263,14 @@ func (r *run) placed(objs []*unstructured.Unstructured) []*unstructured.Unstruct
 func rbac(kind string) schema.GroupVersionKind { return rbacv1.SchemeGroupVersion.WithKind(kind) }
 
 // record has the cluster record the operator's requests until the run ends, and
-// names the rights that it lacks and the loops that it is in as it meets them.
+// names the rights that it lacks and the loops that it is in as it meets them, and
+// the cluster's end before that.
 func (r *run) record(ctx context.Context, user string) error {
 	// It outlives ctx: what the operator does while it stops counts too.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	began, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		err := r.control.Record(alive, user, r.Dir, func() { close(began) })
-		r.tellGone(alive, began)
-		ended <- err
+		ended <- r.control.Record(alive, user, r.Dir, func() { close(began) })
 	}()
 	select {
 	case <-began:
@@ -292,6 +279,12 @@ func (r *run) record(ctx context.Context, user string) error {
 		return fmt.Errorf("record the operator's requests: %w", err)
 	}
 	var watching sync.WaitGroup
+	watching.Go(func() {
+		<-ended //nolint:errcheck // that of ctx
+		if alive.Err() == nil {
+			r.screen.warn("the cluster has stopped, and the operator can no longer reach it; press Ctrl-C, and run 'mysdk run local' again")
+		}
+	})
 	if r.limited {
 		watching.Go(func() { r.tellRefused(alive) })
 	}
@@ -299,26 +292,19 @@ func (r *run) record(ctx context.Context, user string) error {
 		watching.Go(func() { r.tellLoops(alive) })
 	}
 	reported := r.report(alive)
-	r.cleanup = append(r.cleanup, func(ctx context.Context) error {
+	r.cleanup = append(r.cleanup, func(ctx context.Context) (err error) {
 		reported(ctx)
-		err := r.keepRecording(ctx)
+		if !r.driven {
+			err = r.keepRecording(ctx)
+		}
 		stop()
 		watching.Wait()
-		<-ended //nolint:errcheck // that of ctx
 		return err
 	})
-	return r.forgetRecording()
-}
-
-// tellGone says that the cluster has ended before the run has, if it has.
-func (r *run) tellGone(ctx context.Context, began <-chan struct{}) {
-	select {
-	case <-began:
-		if ctx.Err() == nil {
-			r.screen.warn("the cluster has stopped, and the operator can no longer reach it; press Ctrl-C, and run 'mysdk run local' again")
-		}
-	default: // it was not recorded at all, which is an error of its own
+	if r.driven {
+		return nil
 	}
+	return r.forgetRecording()
 }
 
 // tellRefused says which marker grants what the operator was refused.
@@ -353,20 +339,14 @@ const recordingName = "recording.json"
 // forgetRecording removes the recording of the run before: a run that is killed leaves
 // none, and an older one must not pass for it.
 func (r *run) forgetRecording() error {
-	if r.driven {
-		return nil
-	}
-	if err := r.Host.Files.Remove(filepath.Join(r.plan.cache, recordingName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := r.Host.Files.Remove(filepath.Join(r.plan.cache, recordingName)); err != nil && !gone(err) {
 		return fmt.Errorf("remove the recording of the run before: %w", err)
 	}
 	return nil
 }
 
-// keepRecording leaves the recording for later commands: of a run of the user's.
+// keepRecording leaves the recording for later commands.
 func (r *run) keepRecording(ctx context.Context) error {
-	if r.driven {
-		return nil
-	}
 	rec, err := r.control.Recording(ctx, recording.Position{}, 0)
 	if err != nil {
 		return nil //nolint:nilerr // the cluster has gone, and what there was with it

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,14 +53,14 @@ type entry struct {
 	Injection map[string]string `json:"injection,omitempty"`
 }
 
-// object names the entry's object to a client.
-func (e entry) object() *unstructured.Unstructured {
-	return kube.Named(e.APIVersion, e.Kind, "", e.Name)
-}
-
 // is leaves versions out: an object is the same one in all of them.
 func (e entry) is(u *unstructured.Unstructured) bool {
 	return e.Kind == u.GetKind() && e.Name == u.GetName()
+}
+
+// has reports whether u's state before the run is in the journal.
+func (rec record) has(u *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(rec.Entries, func(e entry) bool { return e.is(u) })
 }
 
 // journalDir is where the journals of a cluster are, one for each project.
@@ -83,22 +82,14 @@ func openJournal(h host.Host, dir, project string, rec record) (*journal, error)
 	file := filepath.Join(dir, project)
 	lock, err := filelock.Try(file + lockEnd)
 	if errors.Is(err, filelock.ErrHeld) {
+		other, _ := readRecord(h, file+journalEnd) // it may have none on disk yet
 		return nil, clierr.Failedf("stop that one, or run this one with --no-webhooks",
-			"another 'mysdk run local' of this project (pid %d) has its webhooks in this cluster", pidOf(h, file+journalEnd))
+			"another 'mysdk run local' of this project (pid %d) has its webhooks in this cluster", other.PID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("keep a journal of the cluster's webhooks: %w", err)
 	}
 	return &journal{file: file + journalEnd, lock: lock, record: rec}, nil
-}
-
-// pidOf is the process that keeps a journal; 0 if it has none on disk yet.
-func pidOf(h host.Host, file string) int {
-	rec, err := readRecord(h, file)
-	if err != nil {
-		return 0
-	}
-	return rec.PID
 }
 
 // readRecord reads a journal that may be of another run.
@@ -111,17 +102,12 @@ func readRecord(h host.Host, file string) (record, error) {
 	return rec, json.Unmarshal(data, &rec)
 }
 
-// has reports whether u's state before the run is in the journal.
-func (j *journal) has(u *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(j.record.Entries, func(e entry) bool { return e.is(u) })
-}
-
 // note writes down what u is like in the cluster, unless that was done before.
 func (j *journal) note(ctx context.Context, h host.Host, c Client, u *unstructured.Unstructured) error {
-	if j.has(u) {
+	if j.record.has(u) {
 		return nil
 	}
-	if err := j.refuseShared(h, u); err != nil {
+	if err := refuseTaken(h, filepath.Dir(j.file), j.file, "stop that one, or run this one with --no-webhooks", u); err != nil {
 		return err
 	}
 	live, err := c.Read(ctx, u)
@@ -174,12 +160,6 @@ func (j *journal) write() error {
 	return nil
 }
 
-// refuseShared refuses an object that a run of another project has changed,
-// and will put back to what it was.
-func (j *journal) refuseShared(h host.Host, u *unstructured.Unstructured) error {
-	return refuseTaken(h, filepath.Dir(j.file), j.file, "stop that one, or run this one with --no-webhooks", u)
-}
-
 // RefuseTaken refuses objects that a run has changed in a cluster: their
 // webhooks point at this machine, until it ends or what it left is put back.
 func RefuseTaken(h host.Host, clusterID string, objects []*unstructured.Unstructured) error {
@@ -190,23 +170,23 @@ func RefuseTaken(h host.Host, clusterID string, objects []*unstructured.Unstruct
 	return refuseTaken(h, dir, "", "stop that one with Ctrl-C; if it was killed, run 'mysdk run local --restore'", objects...)
 }
 
-// refuseTaken refuses objects that a journal in dir other than mine has.
+// refuseTaken refuses objects that a journal in dir other than mine has: its run will
+// put them back to what they were.
 func refuseTaken(h host.Host, dir, mine, hint string, objects ...*unstructured.Unstructured) error {
-	files, err := h.Files.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := journalsIn(h, dir)
+	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		other := filepath.Join(dir, f.Name())
-		if filepath.Ext(other) != journalEnd || other == mine {
+	for _, file := range files {
+		if file == mine {
 			continue
 		}
-		rec, err := readRecord(h, other)
+		rec, err := readRecord(h, file)
 		if err != nil {
 			continue // it ended at this moment, or never wrote a whole one
 		}
 		for _, u := range objects {
-			if slices.ContainsFunc(rec.Entries, func(e entry) bool { return e.is(u) }) {
+			if rec.has(u) {
 				return clierr.Failedf(hint, "%s %s belongs to 'mysdk run local' (pid %d) in %s", u.GetKind(), u.GetName(), rec.PID, rec.Project)
 			}
 		}
@@ -217,37 +197,34 @@ func refuseTaken(h host.Host, dir, mine, hint string, objects ...*unstructured.U
 // close ends the journal of a run whose changes were taken back.
 func (j *journal) close(h host.Host) error {
 	err := h.Files.Remove(j.file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if gone(err) {
 		err = nil // nothing was ever noted
 	}
 	return errors.Join(err, j.lock.Release())
 }
 
-// restoreLeft restores from the journals of runs that were killed. It returns
-// what it did, a line for each object.
-func restoreLeft(ctx context.Context, h host.Host, c Client, dir string) (done []string, err error) {
-	err = eachLeft(h, dir, func(file string, rec record) error {
-		did, err := rec.restore(ctx, c)
-		done = append(done, did...)
-		if err == nil {
-			err = h.Files.Remove(file)
+// journalsIn are the files of journals in a directory, which need not exist.
+func journalsIn(h host.Host, dir string) (files []string, err error) {
+	entries, err := h.Files.ReadDir(dir)
+	if err != nil && !gone(err) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == journalEnd {
+			files = append(files, filepath.Join(dir, e.Name()))
 		}
-		return err
-	})
-	return done, err
+	}
+	return files, nil
 }
 
 // eachLeft calls do for the journals of runs that were killed.
 func eachLeft(h host.Host, dir string, do func(file string, rec record) error) error {
-	files, err := h.Files.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := journalsIn(h, dir)
+	if err != nil {
 		return fmt.Errorf("look for webhooks of runs that were killed: %w", err)
 	}
-	for _, f := range files {
-		if filepath.Ext(f.Name()) != journalEnd {
-			continue
-		}
-		if err := ifLeft(h, filepath.Join(dir, f.Name()), do); err != nil {
+	for _, file := range files {
+		if err := ifLeft(h, file, do); err != nil {
 			return err
 		}
 	}
@@ -266,7 +243,7 @@ func ifLeft(h host.Host, file string, do func(file string, rec record) error) (e
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	// Read only under the lock: until then its run could have changed it.
 	rec, err := readRecord(h, file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if gone(err) {
 		return nil // the run ended at this moment
 	}
 	if err != nil {
@@ -296,7 +273,8 @@ func (rec record) restore(ctx context.Context, c Client) ([]string, error) {
 // restoreOne restores one object and says what it did; nothing if there was
 // nothing to do, so that it may be called as often as one likes.
 func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, error) {
-	live, err := c.Read(ctx, e.object())
+	object := kube.Named(e.APIVersion, e.Kind, "", e.Name)
+	live, err := c.Read(ctx, object)
 	if err != nil || live == nil || !calls(live, rec.Base) {
 		return "", err
 	}
@@ -307,10 +285,10 @@ func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, er
 	// CRDs are the project's own and stay, with all objects of their kinds; only
 	// webhook configurations can be something that this run brought.
 	if was == nil && e.Kind != crdKind {
-		_, err := c.Delete(ctx, []*unstructured.Unstructured{e.object()}, kube.DeleteOptions{})
+		_, err := c.Delete(ctx, []*unstructured.Unstructured{object}, kube.DeleteOptions{})
 		return e.Kind + " " + e.Name + " deleted", err
 	}
-	err = c.Edit(ctx, e.object(), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	err = c.Edit(ctx, object, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if live == nil || !calls(live, rec.Base) {
 			return nil, nil
 		}
@@ -319,7 +297,7 @@ func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, er
 	if err == nil {
 		// Else a deployment that applies on the server's side would find its
 		// own fields to be somebody else's.
-		err = c.Disown(ctx, e.object())
+		err = c.Disown(ctx, object)
 	}
 	if e.Kind == crdKind {
 		return "conversion of " + e.Name + " put back", err
@@ -337,4 +315,40 @@ func reverted(live *unstructured.Unstructured, was map[string]any, injection map
 	}
 	inject(live, injection)
 	return live, unstructured.SetNestedMap(live.Object, was, "spec", "conversion")
+}
+
+// Leftover is what a run that was killed has left in a cluster: webhooks that
+// point at this machine, where nothing answers.
+type Leftover struct {
+	Project string   // directory of the run
+	Objects []string // kinds and names of what it had changed
+}
+
+// Leftovers finds the journals of runs that were killed, in whichever cluster
+// they were. It asks no cluster and changes nothing; Restore and the next run
+// put things back. A journal that cannot be read is an error.
+func Leftovers(h host.Host) ([]Leftover, error) {
+	root, err := journalDir(h, "")
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := h.Files.ReadDir(root)
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("look for webhooks of runs that were killed: %w", err)
+	}
+	var out []Leftover
+	for _, c := range clusters {
+		err := eachLeft(h, filepath.Join(root, c.Name()), func(_ string, rec record) error {
+			left := Leftover{Project: rec.Project}
+			for _, e := range rec.Entries {
+				left.Objects = append(left.Objects, e.Kind+" "+e.Name)
+			}
+			out = append(out, left)
+			return nil
+		})
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }

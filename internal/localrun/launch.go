@@ -42,7 +42,7 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 	// Without webhooks the operator is told so, where it asks: its webhook
 	// server would find no certificate, and end the operator.
 	var extra []string
-	if h := r.webhooks(); h != nil {
+	if h := r.hooks.Load(); h != nil {
 		var args []string
 		if args, extra, l.address, err = h.webhookArgs(ctx, found, o); err != nil {
 			return launch{}, err
@@ -84,8 +84,8 @@ func withoutFlags(args []string) []string {
 // one before.
 func (r *run) environment(extra []string) (set, all []string) {
 	set = slices.Concat([]string{
-		"WATCH_NAMESPACE=" + strings.Join(r.plan.namespaces, ","),
-		"OPERATOR_NAME=" + r.plan.name,
+		"WATCH_NAMESPACE=" + strings.Join(r.WatchNamespaces, ","),
+		"OPERATOR_NAME=" + r.Name,
 		"POD_NAMESPACE=" + r.podNamespace(),
 		"KUBECONFIG=" + r.operatorConfig,
 	}, extra)
@@ -100,7 +100,7 @@ func (r *run) environment(extra []string) (set, all []string) {
 			set, known = append(set, e), append(known, e)
 		}
 	}
-	for _, e := range r.plan.userEnv {
+	for _, e := range r.Env {
 		set = override(set, []string{Expand(e, set)})
 	}
 	all = override(r.Host.Environ(), set)
@@ -136,8 +136,8 @@ func Expand(text string, env []string) string {
 
 // podNamespace is the namespace that the operator takes for its own.
 func (r *run) podNamespace() string {
-	if len(r.plan.namespaces) > 0 {
-		return r.plan.namespaces[0]
+	if len(r.WatchNamespaces) > 0 {
+		return r.WatchNamespaces[0]
 	}
 	return "default"
 }

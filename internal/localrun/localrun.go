@@ -7,6 +7,7 @@
 package localrun
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,12 +28,9 @@ import (
 )
 
 const (
-	// operatorGrace is what an operator has to stop after the interrupt.
-	operatorGrace = 10 * time.Second
-	// stillEvery is how often a step that takes long says that it goes on.
-	stillEvery = 10 * time.Second
-	// stopTimeout bounds the stop of what is left when the operator has ended.
-	stopTimeout = 20 * time.Second
+	operatorGrace = 10 * time.Second // what an operator has to stop after the interrupt
+	stillEvery    = 10 * time.Second // how often a step that takes long says that it goes on
+	stopTimeout   = 20 * time.Second // bounds the stop of what is left when the operator has ended
 )
 
 // Options say what to run and where.
@@ -172,7 +171,7 @@ func Restore(ctx context.Context, o Options, d Deps) error {
 // finish stops everything and picks the error that tells most.
 func (r *run) finish(ctx context.Context, err error) error {
 	if r.build != nil {
-		r.build.announce() // a build's output never gets lost
+		r.build.out.release() // a build's output never gets lost
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err() // what failed, failed because of that
@@ -191,7 +190,6 @@ type run struct {
 	screen     *screen
 	plan       plan
 	client     Client
-	clusterID  string
 	embedded   bool   // the cluster is an embedded one, however it was named
 	kubeconfig string // path, for people
 
@@ -213,18 +211,17 @@ type run struct {
 	failures   chan error     // of settling
 	over       chan struct{}  // closed when nobody listens to those any more
 	settling   sync.WaitGroup
-	installing sync.Mutex // held by applyCRDs
+	installing sync.Mutex            // held by applyCRDs
+	hooks      atomic.Pointer[hooks] // nil while the project has no webhooks
 
 	mu        sync.Mutex
 	operator  *operator
 	build     *build                // the latest
 	log       chan<- recording.Line // of the operator; nil: nothing is recorded
 	logged    uint64                // lines that it has printed
-	hooks     *hooks                // nil without webhooks
 	manifest  Manifests
 	dying     []string          // CRDs that the cluster is deleting
 	inCluster map[string]string // digest of what was applied, as changedSince has it; read and written under installing
-	converted []string          // conversions turned on since the last announcement
 	unwatched map[kube.Ref]bool // objects that were warned of
 	missing   map[string]bool   // kinds that were warned of
 
@@ -248,24 +245,29 @@ func newRun(o Options, d Deps) *run {
 // rendered, while the cluster starts: a fresh CRD needs two seconds before the
 // API server takes its first object, which the build hides.
 func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
-	failed := func(err error) { cancel(err) }
-	if r.Watch {
-		failed = func(error) {} // the next change may fix it
-	}
 	if err := errors.Join(r.removeLeft(), r.ownProgram()); err != nil {
 		return err
 	}
-	r.build.start(ctx, failed)
+	b := r.build
+	b.start(ctx)
+	if !r.Watch { // else the next change may fix it
+		go func() {
+			if <-b.done; b.err != nil {
+				cancel(b.err)
+			}
+		}()
+	}
 	r.announceStart()
-	made := r.render(ctx)
+	made := sync.OnceValues(func() (Manifests, error) { return r.Render(ctx) })
+	go func() { _, _ = made() }() // it needs no cluster
 	if err := r.startCluster(ctx); err != nil {
 		return firstCause(ctx, err)
 	}
-	r.build.announce()
+	b.out.release()
 	if err := r.prepareCluster(ctx, made); err != nil {
 		return firstCause(ctx, err)
 	}
-	if err := r.build.wait(ctx); err != nil {
+	if err := b.wait(ctx); err != nil {
 		if err = firstCause(ctx, err); r.Watch && ctx.Err() == nil {
 			r.stale = true
 			r.tell(err)
@@ -304,19 +306,19 @@ func (r *run) announceStart() {
 }
 
 // prepareCluster gives the cluster what the operator expects to find.
-func (r *run) prepareCluster(ctx context.Context, c <-chan rendered) error {
-	made := <-c // before what was left is restored: conversions are off until they are this run's
+func (r *run) prepareCluster(ctx context.Context, render func() (Manifests, error)) error {
+	m, renderErr := render() // before what was left is restored: conversions are off until they are this run's
 	if _, err := r.restoreLeft(ctx); err != nil {
 		return err
 	}
 	from := r.Host.Now()
-	if made.err != nil {
-		return fmt.Errorf("render the CRDs: %w", made.err)
+	if renderErr != nil {
+		return fmt.Errorf("render the CRDs: %w", renderErr)
 	}
-	if err := r.want(ctx, made.manifests); err != nil {
+	if err := r.want(ctx, m); err != nil {
 		return err
 	}
-	if len(made.manifests.CRDs) == 0 {
+	if len(m.CRDs) == 0 {
 		r.screen.say("no CRDs in this project")
 	}
 	if _, err := r.applyCRDs(ctx, from); err != nil {
@@ -335,18 +337,19 @@ func (r *run) restoreLeft(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	done, err := restoreLeft(ctx, r.Host, r.client, dir)
+	var done []string
+	err = eachLeft(r.Host, dir, func(file string, rec record) error {
+		did, err := rec.restore(ctx, r.client)
+		done = append(done, did...)
+		if err == nil {
+			err = r.Host.Files.Remove(file)
+		}
+		return err
+	})
 	if len(done) > 0 {
 		r.screen.say("restored webhooks left behind by an interrupted run (%s): %s", r.since(from), strings.Join(done, ", "))
 	}
 	return len(done) > 0, err
-}
-
-// webhooks are the run's; nil while the project has none.
-func (r *run) webhooks() *hooks {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.hooks
 }
 
 // wanted is what the project wants of the cluster.
@@ -356,52 +359,9 @@ func (r *run) wanted() Manifests {
 	return r.manifest
 }
 
-// convert turns conversions on; settled reports them.
-func (r *run) convert(ctx context.Context) error {
-	h := r.webhooks()
-	if h == nil {
-		return nil
-	}
-	changed, err := h.convert(ctx, r.wanted().CRDs)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.converted = append(r.converted, changed...)
-	return err
-}
-
-// takeConverted returns the conversions that nobody was told of yet.
-func (r *run) takeConverted() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := r.converted
-	r.converted = nil
-	return list
-}
-
 // firstCause prefers the error that made the others fail: a failed build
 // cancels the cluster's start.
-func firstCause(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// rendered is the result of Render.
-type rendered struct {
-	manifests Manifests
-	err       error
-}
-
-// render begins to render: it needs no cluster.
-func (r *run) render(ctx context.Context) <-chan rendered {
-	c := make(chan rendered, 1)
-	go func() {
-		m, err := r.Render(ctx)
-		c <- rendered{m, err}
-	}()
-	return c
-}
+func firstCause(ctx context.Context, err error) error { return cmp.Or(context.Cause(ctx), err) }
 
 // applyCRDs applies those CRDs that are not in the cluster as they are now, and
 // waits until they are served. It reports whether there were any.
@@ -414,12 +374,14 @@ func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 	}
 	// Before they are applied: a new version that is served without its conversion
 	// would have objects stored as if all versions were alike.
-	if err := r.convert(ctx); err != nil {
-		return false, err
+	if h := r.hooks.Load(); h != nil {
+		if err := h.convert(ctx, r.wanted().CRDs); err != nil {
+			return false, err
+		}
 	}
-	changed, sums, err := changedSince(r.inCluster, present)
-	if err != nil || len(changed) == 0 {
-		return false, err
+	changed, sums := changedSince(r.inCluster, present, digestKey)
+	if len(changed) == 0 {
+		return false, nil
 	}
 	crds, err := r.withConversion(ctx, changed)
 	if err != nil {
@@ -476,7 +438,7 @@ func (r *run) stopAll(ctx context.Context) error {
 	ctx, cancel := r.stopping(ctx)
 	defer cancel()
 	if r.build != nil {
-		r.build.finish()
+		r.build.drop()
 	}
 	var errs []error
 	for _, undo := range slices.Backward(r.cleanup) {

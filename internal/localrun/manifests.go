@@ -82,23 +82,23 @@ func (r *run) rereadManifests(ctx context.Context) error {
 // applyManifests applies what --apply named and was not applied as it is now.
 // Objects without a namespace go where the operator looks first.
 func (r *run) applyManifests(ctx context.Context) error {
-	if r.awaitsDeath() {
+	r.mu.Lock()
+	dying := len(r.dying) > 0
+	r.mu.Unlock()
+	if dying {
 		return nil // nothing can be created until then; outlive settles again
 	}
 	r.applying.Lock()
 	defer r.applying.Unlock()
 	for _, m := range r.manifests {
 		from := r.Host.Now()
-		changed, sums, err := changedSince(r.applied, m.objs)
-		if err != nil {
-			return fmt.Errorf("--apply %s: %w", m.name, err)
-		}
+		changed, sums := changedSince(r.applied, m.objs, digestKey)
 		if len(changed) == 0 {
 			continue
 		}
 		o := kube.ApplyOptions{Force: true}
-		if len(r.plan.namespaces) > 0 {
-			o.Namespace = r.plan.namespaces[0]
+		if len(r.WatchNamespaces) > 0 {
+			o.Namespace = r.WatchNamespaces[0]
 		}
 		results, err := r.client.Apply(ctx, changed, o)
 		if kind, ok := kube.Unknown(err); ok { // all CRDs of the project are in the cluster
@@ -118,20 +118,17 @@ func (r *run) applyManifests(ctx context.Context) error {
 }
 
 // changedSince picks the objects that are not as they were by their digests, and
-// returns those of today.
-func changedSince(was map[string]string, objs []*unstructured.Unstructured) ([]*unstructured.Unstructured, map[string]string, error) {
-	var changed []*unstructured.Unstructured
-	sums := map[string]string{}
+// returns the digests of all as of today.
+func changedSince(was map[string]string, objs []*unstructured.Unstructured, key func(*unstructured.Unstructured) string) (changed []*unstructured.Unstructured, sums map[string]string) {
+	sums = map[string]string{}
 	for _, u := range objs {
-		sum, err := digest(u)
-		if err != nil {
-			return nil, nil, err
+		sum := digest(u.Object)
+		if was[key(u)] != sum {
+			changed = append(changed, u)
 		}
-		if key := digestKey(u); was[key] != sum {
-			changed, sums[key] = append(changed, u), sum
-		}
+		sums[key(u)] = sum
 	}
-	return changed, sums, nil
+	return changed, sums
 }
 
 // digestKey begins with the kind and its group, and a space.

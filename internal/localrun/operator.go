@@ -11,6 +11,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/recording"
 )
 
 // reloadGrace is what an operator has to stop when a newer one waits for its
@@ -62,7 +63,9 @@ func (r *run) startOperator(ctx context.Context) error {
 		return fmt.Errorf("run the operator: %w", err)
 	}
 	r.announce(l)
-	r.setOperator(op)
+	r.mu.Lock()
+	r.operator = op // the one before has ended
+	r.mu.Unlock()
 	go func() {
 		// Everything that the operator wrote is on the screen before anybody
 		// learns that it has ended.
@@ -112,7 +115,7 @@ func (r *run) stream(t *tail, stderr bool) *lines {
 // does it, and returns when it has gone: two never reconcile at the same time.
 // One that takes too long is killed.
 func (r *run) endOperator(end func(*operator)) {
-	if h := r.webhooks(); h != nil {
+	if h := r.hooks.Load(); h != nil {
 		h.proxy.pause()
 	}
 	op := r.running()
@@ -134,9 +137,6 @@ func (r *run) endOperator(end func(*operator)) {
 		<-op.done
 	}
 }
-
-// interrupt asks the operator to stop.
-func (op *operator) interrupt() { op.stop() }
 
 // kill does not ask, but for a debugger, which kills the operator: killed
 // itself, it would leave it running.
@@ -163,17 +163,10 @@ func (r *run) running() *operator {
 	}
 }
 
-// setOperator makes op the one that runs. The one before has ended.
-func (r *run) setOperator(op *operator) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.operator = op
-}
-
 // failure judges the end of an operator that nobody asked to stop. again ends
 // the hint.
 func (op *operator) failure(ran, again string) error {
-	if flag := op.tail.unknownFlag(); flag != "" {
+	if flag := op.tail.badFlag; flag != "" {
 		return clierr.Usagef("correct --operator-flags; the operator's flags are listed above", "the operator does not define the flag %s", flag)
 	}
 	hint, said := "correct the operator", op.tail.String()
@@ -199,4 +192,48 @@ func exitText(err error) string {
 		return "exit code 0"
 	}
 	return err.Error()
+}
+
+// linesWaiting is how many lines of the operator may wait for the recording. More
+// are dropped: the operator does not wait for us.
+const linesWaiting = 4096
+
+// report has the operator's log recorded until the function that it returns is
+// called.
+func (r *run) report(ctx context.Context) (end func(context.Context)) {
+	lines, over, sent := make(chan recording.Line, linesWaiting), make(chan struct{}), make(chan struct{})
+	r.mu.Lock()
+	r.log = lines
+	r.mu.Unlock()
+	go func() {
+		defer close(sent)
+		_ = r.control.Lines(ctx, r.Dir, lines, over) // an error: the recording has gone with the cluster
+	}()
+	return func(ctx context.Context) {
+		close(over)
+		select {
+		case <-sent:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// noteLine hands one line to the recording, if there is one. A kind that the cluster
+// lacks is named once: the operator waits for it, and ends only after minutes.
+func (r *run) noteLine(l recording.Line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if kind := missingIn(l.Text); kind != "" && !r.missing[kind] {
+		r.missing[kind] = true
+		r.screen.warn("the cluster does not have kind %s, which the operator uses; apply its CRD: %s apply --server-side -f FILE", kind, r.client.Kubectl())
+	}
+	if r.log == nil {
+		return
+	}
+	r.logged++
+	l.Number, l.Time = r.logged, r.Host.Now()
+	select {
+	case r.log <- l:
+	default: // Number says that it is missing
+	}
 }

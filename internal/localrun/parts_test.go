@@ -286,8 +286,8 @@ func TestGate(t *testing.T) {
 	g.release()
 	write("b")
 	g.release()
-	if out.String() != "ab" || g.text() != "ab" {
-		t.Errorf("printed %q, kept %q", out, g.text())
+	if out.String() != "ab" || g.all.String() != "ab" {
+		t.Errorf("printed %q, kept %q", out, g.all.String())
 	}
 }
 

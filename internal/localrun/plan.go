@@ -6,12 +6,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
@@ -21,15 +21,12 @@ import (
 // plan is what follows from the options and the project alone. It does not
 // change any more once steps run side by side.
 type plan struct {
-	name       string   // of the operator
-	mainPkg    string   // for the go command, relative to the project
-	goTool     string   // path of the go command
-	cache      string   // directory of this project's builds
-	built      string   // path that all runs of the project build the operator to
-	binary     string   // path that this run has it at
-	namespaces []string // watched, without repeats
-	userEnv    []string // KEY=VALUE as given
-	dlv        string   // path of the debugger, found before the operator is started
+	mainPkg string // for the go command, relative to the project
+	goTool  string // path of the go command
+	cache   string // directory of this project's builds
+	built   string // path that all runs of the project build the operator to
+	binary  string // path that this run has it at
+	dlv     string // path of the debugger, found before the operator is started
 }
 
 // Check refuses options that are wrong in any project. What is in manifests is for
@@ -37,7 +34,7 @@ type plan struct {
 func Check(o Options, d Deps) error {
 	for _, name := range o.Apply {
 		_, err := d.Host.Files.Lstat(d.Host.Path(name))
-		if below, relErr := filepath.Rel(filepath.Join(o.Dir, "config"), d.Host.Path(name)); errors.Is(err, fs.ErrNotExist) && (relErr != nil || !filepath.IsLocal(below)) {
+		if below, relErr := filepath.Rel(filepath.Join(o.Dir, "config"), d.Host.Path(name)); gone(err) && (relErr != nil || !filepath.IsLocal(below)) {
 			return clierr.Usagef("check the path", "--apply: no file or directory %s", name)
 		}
 	}
@@ -52,12 +49,12 @@ func checked(o Options, d Deps) (*run, error) {
 		return nil, clierr.Usagef("leave out --fresh, or --kubeconfig and --context",
 			"--fresh empties the embedded cluster, but another one is named")
 	}
-	r.plan.name = cmp.Or(o.Name, filepath.Base(o.Dir))
+	r.Name = cmp.Or(o.Name, filepath.Base(o.Dir))
 	var err error
-	if r.plan.namespaces, err = checkNamespaces(o.WatchNamespaces); err != nil {
+	if r.WatchNamespaces, err = checkNamespaces(o.WatchNamespaces); err != nil {
 		return nil, err
 	}
-	if r.plan.userEnv, err = checkEnv(o.Env); err != nil {
+	if err = checkEnv(o.Env); err != nil {
 		return nil, err
 	}
 	_, _, err = splitListen(o.WebhookListen)
@@ -107,14 +104,13 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 
 // checkNamespaces refuses names that no namespace can have (RFC 1123 labels).
 func checkNamespaces(names []string) ([]string, error) {
-	label := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	var list []string
 	for _, n := range names {
 		n = strings.TrimSpace(n)
 		if n == "" || slices.Contains(list, n) {
 			continue
 		}
-		if !label.MatchString(n) {
+		if len(validation.IsDNS1123Label(n)) > 0 {
 			return nil, clierr.Usagef("use lower-case letters, digits and inner '-', at most 63", "--watch-namespace: %q is not a namespace's name", n)
 		}
 		list = append(list, n)
@@ -123,13 +119,13 @@ func checkNamespaces(names []string) ([]string, error) {
 }
 
 // checkEnv refuses what is no variable: exec would drop it without a word.
-func checkEnv(env []string) ([]string, error) {
+func checkEnv(env []string) error {
 	for _, e := range env {
 		if key, _, ok := strings.Cut(e, "="); !ok || key == "" || strings.ContainsAny(e, "\x00") {
-			return nil, clierr.Usagef("write it as KEY=VALUE", "--env: %q is not a variable and its value", e)
+			return clierr.Usagef("write it as KEY=VALUE", "--env: %q is not a variable and its value", e)
 		}
 	}
-	return env, nil
+	return nil
 }
 
 // place finds where this project's builds are kept: outside the project, and

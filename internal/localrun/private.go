@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,13 +14,11 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
+// These begin the names of what runs make for themselves.
 const (
-	// kubeconfigPrefix begins the names of the kubeconfigs that runs make.
 	kubeconfigPrefix = "kubeconfig-"
-	// programPrefix begins the names of the directories with their operators.
-	programPrefix = "program-"
-	// privatePrefix begins the names of the directories with webhooks' certificates.
-	privatePrefix = "webhooks-"
+	programPrefix    = "program-"  // directories with their operators
+	privatePrefix    = "webhooks-" // directories with webhooks' certificates
 )
 
 // private is a path for a file or directory that is removed when the run ends. The
@@ -95,7 +92,7 @@ func (r *run) claimRoles(ctx context.Context) error {
 // the roles.
 func (r *run) othersRun() (bool, error) {
 	entries, err := r.Host.Files.ReadDir(r.plan.cache)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !gone(err) {
 		return false, fmt.Errorf("look for other runs: %w", err)
 	}
 	for _, e := range entries {
@@ -114,10 +111,7 @@ func (r *run) othersRun() (bool, error) {
 // credentials among it.
 func (r *run) removeLeft() error {
 	entries, err := r.Host.Files.ReadDir(r.plan.cache)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !gone(err) {
 		return fmt.Errorf("remove what killed runs have left: %w", err)
 	}
 	for _, e := range entries {

@@ -98,7 +98,7 @@ func (c *reload) run(ctx context.Context) error {
 	r.screen.say("%s", c.what)
 	b := newBuild(r)
 	if r.stale {
-		b.start(ctx, func(error) {})
+		b.start(ctx)
 	}
 	b, err := c.generate(ctx, b)
 	r.mu.Lock()
@@ -141,7 +141,7 @@ func (c *reload) generate(ctx context.Context, b *build) (*build, error) {
 		b.drop()
 		b = newBuild(c.r)
 		c.r.stale = true
-		b.start(ctx, func(error) {})
+		b.start(ctx)
 	}
 	c.step("generated", from)
 	return b, err
@@ -165,7 +165,7 @@ func (c *reload) apply(ctx context.Context, m Manifests) error {
 	if err := c.r.rereadManifests(ctx); err != nil {
 		return err
 	}
-	if h := c.r.webhooks(); h != nil {
+	if h := c.r.hooks.Load(); h != nil {
 		if err := h.retire(ctx, c.r.wanted()); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (c *reload) built(b *build) error {
 	if b.err != nil && c.r.watcher.waiting() {
 		return nil // there is something newer to compile
 	}
-	b.announce() // warnings of a build that succeeded, too
+	b.out.release() // warnings of a build that succeeded, too
 	if b.err != nil {
 		return b.err
 	}
@@ -203,7 +203,7 @@ func (c *reload) restart(ctx context.Context, built bool) error {
 		if err := r.findDebugger(ctx); err != nil {
 			return err
 		}
-		r.endOperator((*operator).interrupt)
+		r.endOperator(func(op *operator) { op.stop() })
 		if err := r.startOperator(ctx); err != nil {
 			return err
 		}

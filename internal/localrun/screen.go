@@ -20,10 +20,8 @@ import (
 const (
 	prefix      = "operator | "
 	colorPrefix = "\x1b[36moperator |\x1b[0m "
-	// maxLine bounds what is kept of a line without an end.
-	maxLine = 64 << 10
-	// tailLines is how many of the operator's last lines a failure shows.
-	tailLines = 5
+	maxLine     = 64 << 10 // bounds what is kept of a line without an end
+	tailLines   = 5        // how many of the operator's last lines a failure shows
 )
 
 // routine matches what controller-runtime, and main.go as it is scaffolded, log
@@ -176,45 +174,26 @@ func (t *tail) add(l recording.Line) {
 	}
 }
 
-// unknownFlag returns the flag that the operator does not know, or "".
-func (t *tail) unknownFlag() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.badFlag
-}
-
 // String returns what was kept, the last error first if it is older, each line
 // indented on a line of its own.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var b bytes.Buffer
-	list := t.last
-	if t.fault != "" && !slices.Contains(list, t.fault) {
-		list = append([]string{t.fault}, list...)
+	list := []string{""}
+	if t.fault != "" && !slices.Contains(t.last, t.fault) {
+		list = append(list, t.fault)
 	}
-	for _, line := range list {
-		b.WriteString("\n  " + line)
-	}
-	return b.String()
+	return strings.Join(append(list, t.last...), "\n  ")
 }
 
 // gate holds back what is written to it until it is opened: the build's output
 // must not come before the cluster's name.
 type gate struct {
 	screen *screen
+	names  *strings.Replacer // in what is written; nil: none
 	mu     sync.Mutex
 	open   bool
-	held   bytes.Buffer
 	all    bytes.Buffer // everything, to judge the build by
-	names  *strings.Replacer
-}
-
-// rename has names replaced in what is written from now on.
-func (g *gate) rename(names *strings.Replacer) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.names = names
 }
 
 // Write implements io.Writer; it never fails.
@@ -228,8 +207,6 @@ func (g *gate) Write(data []byte) (int, error) {
 	g.all.Write(data)
 	if g.open {
 		g.screen.write(g.screen.err, data)
-	} else {
-		g.held.Write(data)
 	}
 	return n, nil
 }
@@ -238,32 +215,21 @@ func (g *gate) Write(data []byte) (int, error) {
 func (g *gate) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.open && g.held.Len() > 0 {
-		g.screen.write(g.screen.err, g.held.Bytes())
+	if !g.open && g.all.Len() > 0 {
+		g.screen.write(g.screen.err, g.all.Bytes())
 	}
 	g.open = true
-	g.held.Reset()
-}
-
-// text is all that was ever written, released or not.
-func (g *gate) text() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.all.String()
 }
 
 // summary lists results for a line, names without the kind where all are CRDs.
 func summary(results []kube.Result) string {
-	var b bytes.Buffer
-	for i, r := range results {
-		if i > 0 {
-			b.WriteString(", ")
-		}
+	var list []string
+	for _, r := range results {
 		name := r.String()
-		if r.Kind == "CustomResourceDefinition" {
+		if r.Kind == crdKind {
 			name = r.Name
 		}
-		fmt.Fprintf(&b, "%s %s", name, r.Action)
+		list = append(list, name+" "+string(r.Action))
 	}
-	return b.String()
+	return strings.Join(list, ", ")
 }

@@ -15,8 +15,7 @@ const (
 	// answerEvery is how often the operator's webhook server is tried: dialling
 	// loopback costs nothing, and nobody announces that a port is open.
 	answerEvery = 20 * time.Millisecond
-	// answerSlow is when the user is told that it does not answer yet.
-	answerSlow = 20 * time.Second
+	answerSlow  = 20 * time.Second // when the user is told that it does not answer yet
 )
 
 // follow waits for the operator's end, or brings it about: by ctx, after the
@@ -86,7 +85,7 @@ func (r *run) waitForEnd(ctx context.Context, cancel context.CancelCauseFunc, wa
 // operator. It reports whether one was running.
 func (r *run) interrupt(ctx context.Context, watching <-chan struct{}) bool {
 	<-watching // it may be about to start another one
-	if h := r.webhooks(); h != nil {
+	if h := r.hooks.Load(); h != nil {
 		stopping, cancel := r.stopping(ctx)
 		defer cancel()
 		// It is tried again if there is time, and reported, when everything is stopped.
@@ -108,7 +107,7 @@ func (r *run) operatorEnded(ctx context.Context, op *operator) (end bool, err er
 		r.screen.say("operator stopped after %s", ran)
 		return true, nil
 	}
-	if h := r.webhooks(); h != nil {
+	if h := r.hooks.Load(); h != nil {
 		h.proxy.refuse("the operator has ended")
 		if r.watcher != nil {
 			// Nobody answers until the next change: those that would refuse
@@ -182,7 +181,7 @@ func (r *run) tell(err error) {
 // settled waits, so it runs beside everything else. Order matters: requests are
 // let through before the API server is told to send more of them.
 func (r *run) settled(ctx context.Context, op *operator) error {
-	if h := r.webhooks(); h != nil && op.address != "" {
+	if h := r.hooks.Load(); h != nil && op.address != "" {
 		from := r.Host.Now()
 		if err := h.await(ctx, op.address); err != nil {
 			return err
@@ -192,7 +191,7 @@ func (r *run) settled(ctx context.Context, op *operator) error {
 		if err != nil {
 			return err
 		}
-		if changed = append(r.takeConverted(), changed...); len(changed) > 0 {
+		if changed = append(h.takeConverted(), changed...); len(changed) > 0 {
 			r.screen.say("webhooks on (%s), at %s: %s", r.since(from), h.url, strings.Join(changed, ", "))
 		}
 	}

@@ -16,7 +16,7 @@ func TestOverlayOfTwo(t *testing.T) {
 	files := map[string]string{}
 	for _, namespace := range []string{"a", "b"} {
 		r := newRun(Options{Dir: w.Dir, Trace: true}, w.deps())
-		r.plan.namespaces, r.plan.mainPkg = []string{namespace}, "./cmd"
+		r.WatchNamespaces, r.plan.mainPkg = []string{namespace}, "./cmd"
 		if err := r.plan.place(w.Host, w.Dir); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ const unwatchedEvery = 5 * time.Second
 // operator does not watch, until ctx ends. In a cluster other than the embedded
 // one they may well be for another operator.
 func (r *run) lookElsewhere(ctx context.Context) {
-	if !r.embedded || len(r.plan.namespaces) == 0 {
+	if !r.embedded || len(r.WatchNamespaces) == 0 {
 		return
 	}
 	for good := true; good; good = host.Pause(ctx, unwatchedEvery) {
@@ -41,7 +41,7 @@ func (r *run) lookElsewhere(ctx context.Context) {
 
 // warnOfUnwatched warns once of an object that the operator will not see.
 func (r *run) warnOfUnwatched(o kube.Ref) {
-	if o.Namespace == "" || len(r.plan.namespaces) == 0 || slices.Contains(r.plan.namespaces, o.Namespace) {
+	if o.Namespace == "" || len(r.WatchNamespaces) == 0 || slices.Contains(r.WatchNamespaces, o.Namespace) {
 		return
 	}
 	r.mu.Lock()
@@ -49,6 +49,6 @@ func (r *run) warnOfUnwatched(o kube.Ref) {
 	r.unwatched[o] = true
 	r.mu.Unlock()
 	if !told {
-		r.screen.warn("%s is in namespace %s, which the operator does not watch: it watches %s", o, o.Namespace, strings.Join(r.plan.namespaces, ", "))
+		r.screen.warn("%s is in namespace %s, which the operator does not watch: it watches %s", o, o.Namespace, strings.Join(r.WatchNamespaces, ", "))
 	}
 }

@@ -18,12 +18,9 @@ import (
 )
 
 const (
-	loopback = "127.0.0.1"
-	// dockerHost is the name by which containers of Docker Desktop know the
-	// machine that they run on.
-	dockerHost = "host.docker.internal"
-	// inspectTimeout bounds the question to the container engine.
-	inspectTimeout = 5 * time.Second
+	loopback       = "127.0.0.1"
+	dockerHost     = "host.docker.internal" // by which containers of Docker Desktop know their machine
+	inspectTimeout = 5 * time.Second        // bounds the question to the container engine
 )
 
 // webhookHost is the name or address by which the cluster's API server reaches
@@ -67,10 +64,7 @@ func splitListen(address string) (host, port string, err error) {
 
 // checkWebhookHost refuses what cannot stand in a URL and a certificate.
 func checkWebhookHost(name string) error {
-	if name == "" || net.ParseIP(name) != nil {
-		return nil
-	}
-	if strings.ContainsAny(name, "/:@?# ") {
+	if net.ParseIP(name) == nil && strings.ContainsAny(name, "/:@?# ") {
 		return clierr.Usagef("give a name or an IP address, without https:// and port", "--webhook-host: %q is not a host", name)
 	}
 	return nil

@@ -3,7 +3,6 @@ package localrun
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +14,7 @@ import (
 )
 
 const (
-	// convertPath is where controller-runtime serves conversions.
-	convertPath = "/convert"
+	convertPath = "/convert" // where controller-runtime serves conversions
 	// injectAnnotations begins the annotations by which cert-manager would put
 	// its own authority in place of ours.
 	injectAnnotations = "cert-manager.io/"
@@ -54,16 +52,14 @@ func (r *run) want(ctx context.Context, m Manifests) error {
 	if keep && (was.RoleErr == nil || was.RoleErr.Error() != m.RoleErr.Error()) {
 		r.screen.warn("the webhooks stay as they were: %v", m.RoleErr)
 	}
-	if r.NoWebhooks || r.webhooks() != nil || !m.hasWebhooks() {
+	if r.NoWebhooks || r.hooks.Load() != nil || !m.hasWebhooks() {
 		return nil
 	}
 	h, err := r.openHooks(ctx)
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.hooks = h
+	r.hooks.Store(h)
 	return nil
 }
 
@@ -154,14 +150,10 @@ func inject(u *unstructured.Unstructured, list map[string]string) {
 func (e endpoint) conversion(crd *unstructured.Unstructured) map[string]any {
 	// Fields of the wrong type are as good as absent: the API server gets the
 	// defaults, and refuses what it does not like.
-	versions, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "conversion", "webhook", "conversionReviewVersions")
+	review, _, _ := unstructured.NestedSlice(crd.Object, "spec", "conversion", "webhook", "conversionReviewVersions")
 	service, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service")
-	if len(versions) == 0 {
-		versions = []string{"v1"}
-	}
-	review := make([]any, len(versions))
-	for i, v := range versions {
-		review[i] = v
+	if len(review) == 0 {
+		review = []any{"v1"}
 	}
 	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 		"clientConfig": e.clientConfig(service, convertPath), "conversionReviewVersions": review,
@@ -189,11 +181,5 @@ func calls(u *unstructured.Unstructured, base string) bool {
 	return false
 }
 
-// digest is equal for objects that are equal.
-func digest(u *unstructured.Unstructured) (string, error) {
-	data, err := json.Marshal(u.Object) // maps are written in the order of their keys
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
-	}
-	return string(data), nil
-}
+// digest is equal for objects that are equal: maps are printed in the order of their keys.
+func digest(object map[string]any) string { return fmt.Sprintf("%#v", object) }
