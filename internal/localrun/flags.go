@@ -73,7 +73,8 @@ func (f *mainFacts) scan(file *ast.File) {
 			f.add(call.Args)
 		}
 	}
-	f.webhookSwitch = f.webhookSwitch || goedit.Has(file, func(l *ast.BasicLit) bool { return l.Value == `"ENABLE_WEBHOOKS"` })
+	asks := func(l *ast.BasicLit) bool { return l.Value == `"ENABLE_WEBHOOKS"` }
+	f.webhookSwitch = f.webhookSwitch || goedit.Has(file, asks)
 }
 
 // add takes the flag's name from a call of package flag or pflag: the first

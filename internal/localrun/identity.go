@@ -123,7 +123,8 @@ func (r *run) applyRole(ctx context.Context) error {
 	if r.limited {
 		objs = slices.Concat(role.Objects, objs)
 	}
-	changed, sums := changedSince(r.roles, r.placed(objs), func(u *unstructured.Unstructured) string { return kube.RefOf(u).String() })
+	byName := func(u *unstructured.Unstructured) string { return kube.RefOf(u).String() }
+	changed, sums := changedSince(r.roles, r.placed(objs), byName)
 	// What is not there any more would go on granting rights; at first that may be
 	// what a run has left that was killed.
 	isGone := func(key string) bool { return sums[key] == "" }

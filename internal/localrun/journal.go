@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -313,7 +314,9 @@ func reverted(live *unstructured.Unstructured, was map[string]any, injection map
 	if was == nil {
 		was = map[string]any{"strategy": "None"} // what the API server makes of nothing
 	}
-	inject(live, injection)
+	if len(injection) > 0 {
+		live.SetAnnotations(labels.Merge(live.GetAnnotations(), injection))
+	}
 	return live, unstructured.SetNestedMap(live.Object, was, "spec", "conversion")
 }
 

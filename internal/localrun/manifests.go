@@ -119,7 +119,8 @@ func (r *run) applyManifests(ctx context.Context) error {
 
 // changedSince picks the objects that are not as they were by their digests, and
 // returns the digests of all as of today.
-func changedSince(was map[string]string, objs []*unstructured.Unstructured, key func(*unstructured.Unstructured) string) (changed []*unstructured.Unstructured, sums map[string]string) {
+func changedSince(was map[string]string, objs []*unstructured.Unstructured, key func(*unstructured.Unstructured) string,
+) (changed []*unstructured.Unstructured, sums map[string]string) {
 	sums = map[string]string{}
 	for _, u := range objs {
 		sum := digest(u.Object)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -133,17 +132,6 @@ func injection(annotations map[string]string) map[string]string {
 		}
 	}
 	return list
-}
-
-// inject gives u such annotations.
-func inject(u *unstructured.Unstructured, list map[string]string) {
-	if all := u.GetAnnotations(); len(all) > 0 {
-		maps.Copy(all, list)
-		list = all
-	}
-	if len(list) > 0 {
-		u.SetAnnotations(list)
-	}
 }
 
 // conversion is spec.conversion of crd, calling the endpoint.

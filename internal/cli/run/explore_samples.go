@@ -108,7 +108,9 @@ func besideSamples(objs []*unstructured.Unstructured) []*unstructured.Unstructur
 // ofKind are the objects of a CRD's kind.
 func ofKind(crd *unstructured.Unstructured, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 	kind := kube.ServedKind(crd).GroupKind()
-	return slices.DeleteFunc(slices.Clone(objs), func(u *unstructured.Unstructured) bool { return u.GroupVersionKind().GroupKind() != kind })
+	return slices.DeleteFunc(slices.Clone(objs), func(u *unstructured.Unstructured) bool {
+		return u.GroupVersionKind().GroupKind() != kind
+	})
 }
 
 // belowSamples are the objects in directories of samples, at any depth, as projects

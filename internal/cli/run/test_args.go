@@ -1,7 +1,6 @@
 package run
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,24 +133,15 @@ func parseGoFlag(word string) goFlag {
 	return goFlag{Name: strings.TrimPrefix(name, "test."), value: value, isSet: isSet}
 }
 
-// goBuildFlags are the flags of go build, and whether each takes a value.
-func goBuildFlags() map[string]bool {
-	return flagSet("a n race msan asan cover v work x buildvcs json linkshared modcacherw trimpath",
-		"C o p covermode coverpkg asmflags buildmode compiler gccgoflags gcflags installsuffix ldflags mod modfile overlay pgo pkgdir tags toolexec"+
-			" debug-actiongraph debug-trace debug-runtime-trace")
-}
-
-// goTestFlags are the flags of go test, and whether each takes a value.
+// goTestFlags are the flags of go build and go test, and whether each takes a value.
 func goTestFlags() map[string]bool {
-	flags := flagSet("artifacts benchmem c failfast fullpath i short",
-		"bench benchtime blockprofile blockprofilerate count coverprofile cpu cpuprofile exec fuzz fuzzminimizetime fuzztime list memprofile memprofilerate"+
-			" mutexprofile mutexprofilefraction outputdir parallel run shuffle skip timeout trace vet vettool")
-	maps.Copy(flags, goBuildFlags())
-	return flags
-}
-
-// flagSet maps the names of flags to whether each takes a value.
-func flagSet(switches, withValue string) map[string]bool {
+	const switches = `a n race msan asan cover v work x buildvcs json linkshared modcacherw trimpath
+		artifacts benchmem c failfast fullpath i short`
+	const withValue = `C o p covermode coverpkg asmflags buildmode compiler gccgoflags gcflags installsuffix ldflags
+		mod modfile overlay pgo pkgdir tags toolexec debug-actiongraph debug-trace debug-runtime-trace
+		bench benchtime blockprofile blockprofilerate count coverprofile cpu cpuprofile exec fuzz fuzzminimizetime
+		fuzztime list memprofile memprofilerate mutexprofile mutexprofilefraction outputdir parallel run shuffle
+		skip timeout trace vet vettool`
 	set := map[string]bool{}
 	for _, name := range strings.Fields(switches) {
 		set[name] = false
