@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/example/mysdk/internal/host"
 )
@@ -29,11 +28,8 @@ func Assets(ctx context.Context, h host.Host, progress func(string)) (string, er
 		return "", fmt.Errorf("make the directory of the test binaries: %w", err)
 	}
 	for _, name := range []string{"etcd", "kube-apiserver", "kubectl"} {
-		if runtime.GOOS == "windows" {
-			name += ".exe"
-		}
 		// Windows lets few users make symbolic links, and hard links only on one disk.
-		if err := link(binary, filepath.Join(dir, name), os.Symlink, os.Link, duplicate); err != nil {
+		if err := link(binary, filepath.Join(dir, host.Program(name)), os.Symlink, os.Link, duplicate); err != nil {
 			return "", fmt.Errorf("link %s: %w", name, err)
 		}
 	}

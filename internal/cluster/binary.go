@@ -103,12 +103,7 @@ func (f *finder) candidates() []string {
 	return list
 }
 
-func exeName() string {
-	if runtime.GOOS == "windows" {
-		return "mysdk-cluster.exe"
-	}
-	return "mysdk-cluster"
-}
+func exeName() string { return host.Program("mysdk-cluster") }
 
 // fits reports whether path is our binary of our version. It reads what the go
 // command wrote into the file, which costs no start of it.

@@ -84,6 +84,14 @@ func (OSFiles) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
 // ReadDir implements Files.
 func (OSFiles) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 
+// Program is the file name of a program: Windows runs no others.
+func Program(name string) string {
+	if runtime.GOOS == "windows" {
+		return name + ".exe"
+	}
+	return name
+}
+
 // syncsAtOnce bounds how many files are synced at a time. A file system writes
 // many to its journal in the time of one: the 70 files of an init take 10 ms
 // together and 60 ms in turn.

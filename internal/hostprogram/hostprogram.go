@@ -81,14 +81,6 @@ func containersOf(u *unstructured.Unstructured) []Container {
 // binaryName is the operator's program in its image, and its container.
 const binaryName = "manager"
 
-// programFile is the name of the file that a program is kept in.
-func programFile() string {
-	if runtime.GOOS == "windows" {
-		return binaryName + ".exe" // it runs no others
-	}
-	return binaryName
-}
-
 // Deployment is one of an operator, with what its pods run.
 type Deployment struct {
 	Name       string
@@ -402,7 +394,7 @@ func (p Programs) keep(data []byte) (path, sum string, err error) {
 		return "", "", err
 	}
 	sum = key(data)
-	path = filepath.Join(dir, sum, programFile())
+	path = filepath.Join(dir, sum, host.Program(binaryName))
 	if _, err := p.Host.Files.Lstat(path); err == nil {
 		// As new, so that no other process collects it before the cluster is told.
 		now := p.Host.Now()
@@ -441,7 +433,7 @@ func (p Programs) collect(ctx context.Context) error {
 		return err
 	}
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name(), programFile())
+		path := filepath.Join(dir, e.Name(), host.Program(binaryName))
 		age := collecting
 		if !e.IsDir() {
 			age = unbuilt

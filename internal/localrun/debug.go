@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -40,10 +39,7 @@ func (r *run) findDebugger(ctx context.Context) error {
 		return fmt.Errorf("install the debugger: %w", err)
 	}
 	dir := filepath.Join(cache, "dlv-"+delveVersion)
-	name := filepath.Join(dir, "dlv")
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
+	name := filepath.Join(dir, host.Program("dlv"))
 	if _, err := r.Host.Files.Lstat(name); err != nil {
 		if err := r.installDebugger(ctx, dir); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -137,9 +136,6 @@ func (p *plan) place(h host.Host, dir string) error {
 	}
 	id := sha256.Sum256([]byte(dir))
 	p.cache = filepath.Join(cache, "run", fmt.Sprintf("%.12x", id))
-	p.built = filepath.Join(p.cache, "operator")
-	if runtime.GOOS == "windows" {
-		p.built += ".exe"
-	}
+	p.built = filepath.Join(p.cache, host.Program("operator"))
 	return nil
 }
