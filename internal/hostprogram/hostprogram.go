@@ -210,27 +210,26 @@ func (p Programs) restore(ctx context.Context, before, told []state.Program) err
 	return errors.Join(errs...)
 }
 
-// Forget makes the cluster forget what it was told for the Deployments of an
+// forget makes the cluster forget what it was told for the Deployments of an
 // operator that is gone. Other pods of its images run what this machine has built
 // again. What another project has said of an image of the same name stays.
-func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
+func (p Programs) forget(ctx context.Context, gone func(state.Program) bool) error {
 	control, list, err := p.registered(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, g := range gone {
-		own := known(list, g.Image, g.Workload)
-		if own < 0 {
+	for _, own := range list {
+		if own.Workload == "" || !gone(own) {
 			continue
 		}
-		errs = append(errs, control.RemoveProgram(ctx, g.Image, g.Workload))
-		if all := known(list, g.Image, ""); all >= 0 && list[all].Path == list[own].Path {
-			program, err := p.find(ctx, g.Image)
+		errs = append(errs, control.RemoveProgram(ctx, own.Image, own.Workload))
+		if all := known(list, own.Image, ""); all >= 0 && list[all].Path == own.Path {
+			program, err := p.find(ctx, own.Image)
 			if program.Image != "" {
 				errs = append(errs, control.SetProgram(ctx, program))
 			} else {
-				errs = append(errs, err, control.RemoveProgram(ctx, g.Image, ""))
+				errs = append(errs, err, control.RemoveProgram(ctx, own.Image, ""))
 			}
 		}
 	}

@@ -61,21 +61,17 @@ func (p Programs) RegisterProject(ctx context.Context, objects []*unstructured.U
 	return p.collect(ctx)
 }
 
+// Forget makes the cluster forget the programs of an operator that is gone.
+func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
+	return p.forget(ctx, func(k state.Program) bool { return slices.Contains(gone, ServedImage{k.Image, k.Workload}) })
+}
+
 // ForgetDeployments is Forget for the Deployments among objects, whatever the images
 // were called with which they were deployed.
 func (p Programs) ForgetDeployments(ctx context.Context, objects []*unstructured.Unstructured) error {
-	_, list, err := p.registered(ctx)
-	if err != nil {
-		return err
-	}
-	var gone []ServedImage
-	for _, u := range objects {
-		workload := state.WorkloadName(u.GetNamespace(), u.GetKind(), u.GetName())
-		for _, k := range list {
-			if k.Workload == workload {
-				gone = append(gone, ServedImage{k.Image, workload})
-			}
-		}
-	}
-	return p.Forget(ctx, gone)
+	return p.forget(ctx, func(k state.Program) bool {
+		return slices.ContainsFunc(objects, func(u *unstructured.Unstructured) bool {
+			return k.Workload == state.WorkloadName(u.GetNamespace(), u.GetKind(), u.GetName())
+		})
+	})
 }
