@@ -128,11 +128,9 @@ func (r *run) endOperator(end func(*operator)) {
 	if r.Debug > 0 {
 		grace = operatorGrace
 	}
-	late := time.NewTimer(grace)
-	defer late.Stop()
 	select {
 	case <-op.done:
-	case <-late.C:
+	case <-time.After(grace):
 		op.kill()
 		<-op.done
 	}

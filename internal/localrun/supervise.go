@@ -202,13 +202,10 @@ func (r *run) settled(ctx context.Context, op *operator) error {
 // was given. The time that takes has no limit: a debugger may hold it.
 func (h *hooks) await(ctx context.Context, address string) error {
 	dialer := tls.Dialer{Config: h.certs.client}
-	slow := time.NewTimer(answerSlow)
-	defer slow.Stop()
+	slow, tick := time.After(answerSlow), time.Tick(answerEvery)
 	if h.r.Debug > 0 {
-		slow.Stop()
+		slow = nil
 	}
-	tick := time.NewTicker(answerEvery)
-	defer tick.Stop()
 	// A refused connection is nothing to report for a while; a certificate that
 	// is not ours will stay so.
 	for told := false; ; {
@@ -222,9 +219,9 @@ func (h *hooks) await(ctx context.Context, address string) error {
 			problem = "the operator's webhook server at %s has a certificate of its own: does main.go use the flag --webhook-cert-path? Its webhooks stay off"
 		}
 		select {
-		case <-slow.C:
+		case <-slow:
 			problem = cmp.Or(problem, "the operator has no webhook server at %s yet; its webhooks are off until then")
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
