@@ -29,16 +29,14 @@ func (r *run) reloads(ctx context.Context) {
 	}
 	for {
 		c := &reload{r: r}
+		do := c.run
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.Restart:
 			c.what, r.stale = "restarting", true
 		case <-r.Crash:
-			if err := r.crash(ctx); err != nil && ctx.Err() == nil {
-				c.failed(err)
-			}
-			continue
+			do = r.crash
 		case <-wake:
 			changed, err := r.watcher.take()
 			if err != nil {
@@ -51,7 +49,7 @@ func (r *run) reloads(ctx context.Context) {
 			r.stale = r.stale || slices.ContainsFunc(changed, r.isCode)
 		}
 		c.from = r.Host.Now()
-		if err := c.run(ctx); err != nil && ctx.Err() == nil {
+		if err := do(ctx); err != nil && ctx.Err() == nil {
 			c.failed(err)
 		}
 	}

@@ -8,9 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 // TestRestart: a wish for a restart builds and starts the operator again without
@@ -161,6 +164,49 @@ func TestRoutine(t *testing.T) {
 		if got := routine.MatchString(line); got != want {
 			t.Errorf("%s: %v", line, got)
 		}
+	}
+}
+
+// lost runs the go command, and, once the operator's program is gone, nothing else.
+type lost struct {
+	execFake
+	gone atomic.Bool
+}
+
+func (x *lost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
+	if filepath.Base(c.Name) != "go" && x.gone.Load() {
+		return nil, errors.New("no such program")
+	}
+	return x.execFake.Start(ctx, c)
+}
+
+// TestCrashFails: an operator that cannot be started again after a crash is waited for,
+// as after any other change, and what has been lost is a moment.
+func TestCrashFails(t *testing.T) {
+	w := newWorld(t)
+	x := &lost{execFake: execFake{w}}
+	w.Exec = x
+	w.operator = func(ctx context.Context, p *process) {
+		fmt.Fprint(p.cmd.Stderr, "reconciled\n")
+		p.obey(ctx)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	asked := make(chan struct{})
+	deps := w.deps()
+	deps.Crash = asked
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, Options{Dir: w.Dir, Watch: true}, deps) }()
+	w.shows(ctx, "reconciled")
+	x.gone.Store(true)
+	asked <- struct{}{}
+	w.shows(ctx, "waiting for the next change")
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v", err)
+	}
+	if want := "error: run the operator: no such program\nwaiting for the next change (0.0s)\n"; !strings.Contains(w.err.String(), want) {
+		t.Errorf("printed:\n%s", w.err)
 	}
 }
 
