@@ -165,44 +165,38 @@ func (h Host) StateDir() (string, error) {
 // ConfigDir is the user's directory for the configuration of all programs, where
 // os.UserConfigDir finds it.
 func (h Host) ConfigDir() (string, error) {
-	if d := h.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
-		return d, nil
-	}
-	name, below := "HOME", ".config"
-	switch runtime.GOOS {
-	case "windows":
-		name, below = "AppData", ""
-	case "darwin":
-		below = "Library/Application Support"
-	}
-	d := h.Getenv(name)
-	if d == "" {
-		return "", fmt.Errorf("neither XDG_CONFIG_HOME nor %s is set", name)
-	}
-	return filepath.Join(d, below), nil
+	return h.baseDir("", "XDG_CONFIG_HOME", "AppData", ".config", "Library/Application Support")
 }
 
 func (h Host) userDir(own, xdg, unix, mac string) (string, error) {
 	if d := h.Getenv(own); d != "" {
 		return h.fromEnv(d), nil
 	}
+	d, err := h.baseDir(own+", ", xdg, "LocalAppData", unix, mac)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(d, "mysdk"), nil
+}
+
+// baseDir is the directory that the variable xdg names, or else what the system has for
+// the files of all programs. What was asked before is named by an error, too.
+func (h Host) baseDir(before, xdg, windows, unix, mac string) (string, error) {
 	if d := h.Getenv(xdg); filepath.IsAbs(d) {
-		return filepath.Join(d, "mysdk"), nil
+		return d, nil
 	}
-	if runtime.GOOS == "windows" {
-		if d := h.Getenv("LocalAppData"); d != "" {
-			return filepath.Join(d, "mysdk"), nil
-		}
-		return "", fmt.Errorf("neither %s nor LocalAppData is set", own)
+	name, below := "HOME", unix
+	switch runtime.GOOS {
+	case "windows":
+		name, below = windows, ""
+	case "darwin":
+		below = mac
 	}
-	home := h.Getenv("HOME")
-	if home == "" {
-		return "", fmt.Errorf("neither %s, %s nor HOME is set", own, xdg)
+	d := h.Getenv(name)
+	if d == "" {
+		return "", fmt.Errorf("neither %s%s nor %s is set", before, xdg, name)
 	}
-	if runtime.GOOS == "darwin" {
-		return filepath.Join(home, mac, "mysdk"), nil
-	}
-	return filepath.Join(home, unix, "mysdk"), nil
+	return filepath.Join(d, below), nil
 }
 
 // FilesOf are the files that a variable lists, as PATH lists directories, else the
