@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,25 +71,24 @@ func (r *run) installDebugger(ctx context.Context, dir string) error {
 	return nil
 }
 
-// underDebugger runs the operator under the debugger: the program, its arguments, and
-// what to tell the user. The operator waits for the first client, as main and
+// underDebugger runs the operator under the debugger. The operator waits for the first client, as main and
 // the start of the manager could not be stopped in otherwise; under Watch it
 // does not, or every save would stop the reconciling.
-func (r *run) underDebugger(args []string) (string, []string, []string) {
+func (r *run) underDebugger(l *launch) {
 	address := "127.0.0.1:" + strconv.Itoa(r.Debug)
-	all := []string{"exec", r.plan.binary, "--headless", "--listen=" + address, "--api-version=2", "--accept-multiclient"}
+	args := []string{"exec", r.plan.binary, "--headless", "--listen=" + address, "--api-version=2", "--accept-multiclient"}
 	state := "the operator waits until one is connected and continues"
 	if r.Watch {
-		all = append(all, "--continue")
+		args = append(args, "--continue")
 		state = "the operator runs meanwhile"
 	}
-	notes := []string{
+	l.notes = []string{
 		fmt.Sprintf("waiting for a debugger at %s; %s", address, state),
 		fmt.Sprintf(`  VS Code, in .vscode/launch.json: {"name": "mysdk run local", "type": "go", "request": "attach", "mode": "remote", "host": "127.0.0.1", "port": %d}`, r.Debug),
 		fmt.Sprintf("  GoLand: Run > Edit Configurations > + > Go Remote, host 127.0.0.1, port %d", r.Debug),
 		"  terminal: dlv connect " + address,
 	}
-	return r.plan.dlv, append(append(all, "--"), args...), notes
+	l.program, l.args = r.plan.dlv, slices.Concat(args, []string{"--"}, l.shown)
 }
 
 // checkDebug refuses a port that there cannot be.

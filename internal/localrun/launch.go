@@ -55,7 +55,7 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 	l.set, l.env = r.environment(extra)
 	l.program, l.args = r.plan.binary, l.shown
 	if r.Debug > 0 {
-		l.program, l.args, l.notes = r.underDebugger(l.shown)
+		r.underDebugger(&l)
 	}
 	return l, nil
 }
