@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -25,7 +24,7 @@ const (
 	// servingCerts is where controller-runtime looks for certificates below
 	// the directory for temporary files, if its options name no other place.
 	servingCerts       = "k8s-webhook-server/serving-certs"
-	defaultWebhookPort = 9443 // controller-runtime's, for operators without a flag
+	defaultWebhookPort = "9443" // controller-runtime's, for operators without a flag
 )
 
 // hooks are the webhooks of a run: certificates, the server in front of the
@@ -60,17 +59,13 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 	}
 	// The path is the credential: API servers show no certificate of their own.
 	secret := rand.Text()
-	var note noteWebhook
-	if r.control != nil {
-		note = r.noteWebhook
-	}
-	if h.proxy, err = newWebhookProxy(ctx, listen, secret, h.certs, r.Host.Now, note); err != nil {
+	if h.proxy, err = newWebhookProxy(ctx, listen, secret, h.certs, r.noting); err != nil {
 		return nil, clierr.WithHint(fmt.Errorf("listen for webhooks on %s: %w", listen, err), "choose another address or port with --webhook-listen")
 	}
-	h.url = "https://" + net.JoinHostPort(where, strconv.Itoa(h.proxy.port()))
+	h.url = "https://" + net.JoinHostPort(where, h.proxy.port())
 	h.at = endpoint{base: h.url + "/" + secret, ca: h.certs.cert}
 	if address, _, err := net.SplitHostPort(listen); err == nil && !r.embedded {
-		address = net.JoinHostPort(address, strconv.Itoa(h.proxy.port()))
+		address = net.JoinHostPort(address, h.proxy.port())
 		r.screen.say("listening on %s for webhooks; only requests with this run's secret path are answered (--webhook-listen changes the address)", address)
 	}
 	if r.Debug > 0 {
@@ -333,7 +328,7 @@ func (h *hooks) webhookArgs(ctx context.Context, found mainFacts, o Options) (ar
 	} else {
 		env = append(env, "TMPDIR="+h.private)
 	}
-	port := cmp.Or(valueOf(o.OperatorArgs, "webhook-port"), strconv.Itoa(defaultWebhookPort))
+	port := cmp.Or(valueOf(o.OperatorArgs, "webhook-port"), defaultWebhookPort)
 	if found.flags["webhook-port"] && !given(o.OperatorArgs, "webhook-port") {
 		if port, err = freePort(ctx); err != nil {
 			return nil, nil, "", err

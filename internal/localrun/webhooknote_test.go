@@ -1,29 +1,35 @@
 package localrun
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/recording"
 )
 
 // TestNoting: what the API server asks, and is answered, is told to whom it
 // concerns, and stays as it is.
 func TestNoting(t *testing.T) {
-	told := make(chan string, 1)
-	f, certs := newTestProxy(t, func(_ context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int) {
-		if began.IsZero() || took <= 0 || code != 200 {
-			t.Errorf("began %v, took %v, code %d", began, took, code)
-		}
-		told <- path + " " + string(request) + " " + string(answer)
-	})
+	w := newWorld(t)
+	control := &controlFake{w: w}
+	r := newRun(Options{Dir: w.Dir}, w.deps())
+	r.control = control
+	r.manifest.Webhooks = objects(t, hookYAML)
+	f, certs := newTestProxy(t, r)
 	s := webhookServer(t, certs, "operator")
 	f.point(strings.TrimPrefix(s.URL, "https://"))
-	if code, text := caller(t, f, certs)(t.Context(), "/secret/validate"); code != 200 || text != "operator /validate review" {
+	if code, text := caller(t, f, certs)(t.Context(), "/secret/validate"); code != 200 || text != "operator /validate {}" {
 		t.Fatalf("%d %s", code, text)
 	}
-	if got := <-told; got != "/validate review operator /validate review" {
-		t.Errorf("told: %q", got)
+	if err := f.server.Shutdown(t.Context()); err != nil { // when all is told
+		t.Error(err)
+	}
+	want := []recording.Webhook{{Path: "/validate", Webhook: "a.example.com", Time: w.Now(), Code: 200,
+		Message: "the answer is not a review: invalid character 'o' looking for beginning of value"}}
+	if diff := cmp.Diff(want, control.calls); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

@@ -41,8 +41,8 @@ type webhookProxy struct {
 // newWebhookProxy listens on address, and answers requests whose path begins with
 // /secret only: others than the cluster may reach the port. The operator's
 // server shows the certificate of certs too, which proves that no other process
-// took its port. Calls are reported to note, unless it is nil, with times of clock.
-func newWebhookProxy(ctx context.Context, address, secret string, certs *certificates, clock func() time.Time, note noteWebhook) (*webhookProxy, error) {
+// took its port. What it does is seen by around.
+func newWebhookProxy(ctx context.Context, address, secret string, certs *certificates, around func(http.Handler) http.Handler) (*webhookProxy, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
@@ -54,7 +54,7 @@ func newWebhookProxy(ctx context.Context, address, secret string, certs *certifi
 	// another process.
 	f.transport = &http.Transport{TLSClientConfig: certs.client, DisableKeepAlives: true}
 	f.server = &http.Server{
-		Handler:           http.StripPrefix("/"+secret, noting(clock, note, http.HandlerFunc(f.forward))),
+		Handler:           http.StripPrefix("/"+secret, around(http.HandlerFunc(f.forward))),
 		ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(), TLSConfig: certs.server,
 	}
 	go func() {
@@ -126,11 +126,9 @@ func (f *webhookProxy) set(target *url.URL, refusal string) {
 }
 
 // port is where the proxy listens.
-func (f *webhookProxy) port() int {
-	if a, ok := f.listener.Addr().(*net.TCPAddr); ok {
-		return a.Port
-	}
-	return 0 // newWebhookProxy listens on TCP only
+func (f *webhookProxy) port() string {
+	_, port, _ := net.SplitHostPort(f.listener.Addr().String()) // it listens on TCP
+	return port
 }
 
 // close ends the server and what still waits in it.
@@ -174,31 +172,37 @@ func makeCertificates(now time.Time, hosts ...string) (*certificates, error) {
 // noteTimeout bounds the report of one call.
 const noteTimeout = 2 * time.Second
 
-// noteWebhook is told of a call once it is answered.
-type noteWebhook func(ctx context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int)
-
-// noting reports what next was asked and has answered, with times of clock. The API
-// server has the answer before that. A nil note wants to know of nothing.
-func noting(clock func() time.Time, note noteWebhook, next http.Handler) http.Handler {
-	if note == nil {
+// noting reports to the control plane, if there is one, what next was asked and has
+// answered. The API server has the answer before that.
+func (r *run) noting(next http.Handler) http.Handler {
+	if r.control == nil {
 		return next
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := clock()
-		request, err := io.ReadAll(r.Body)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		began := r.Host.Now()
+		request, err := io.ReadAll(req.Body)
 		if err != nil {
 			http.Error(w, "read the review: "+err.Error(), http.StatusBadRequest)
 			return
 		}
-		r.Body = io.NopCloser(bytes.NewReader(request))
+		req.Body = io.NopCloser(bytes.NewReader(request))
 		copied := &copied{ResponseWriter: w, code: http.StatusOK}
-		next.ServeHTTP(copied, r)
-		took := clock().Sub(began)
+		next.ServeHTTP(copied, req)
+		took := r.Host.Now().Sub(began)
 		// Without it, the answer waits for this function's end.
 		_ = http.NewResponseController(w).Flush()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), noteTimeout)
+		path := req.URL.Path
+		call, err := recording.ReadWebhook(path, request, copied.body.Bytes(), copied.code, r.salt)
+		if err != nil {
+			return // no review
+		}
+		call.Time, call.Took, call.Webhook = began, took, webhookName(r.wanted().Webhooks, path)
+		if call.Operation == "CONVERT" {
+			call.Webhook = "conversion of " + call.Kind
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), noteTimeout)
 		defer cancel()
-		note(ctx, r.URL.Path, began, took, request, copied.body.Bytes(), copied.code)
+		_ = r.control.Webhook(ctx, r.Dir, call) // a cluster that has gone is nothing to stop for
 	})
 }
 
@@ -222,20 +226,6 @@ func (c *copied) WriteHeader(code int) {
 func (c *copied) Write(p []byte) (int, error) {
 	c.body.Write(p)
 	return c.ResponseWriter.Write(p)
-}
-
-// noteWebhook reports a call to the control plane. What is no review, and a
-// cluster that has gone, is nothing to stop for.
-func (r *run) noteWebhook(ctx context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int) {
-	call, err := recording.ReadWebhook(path, request, answer, code, r.salt)
-	if err != nil {
-		return
-	}
-	call.Time, call.Took, call.Webhook = began, took, webhookName(r.wanted().Webhooks, path)
-	if call.Operation == "CONVERT" {
-		call.Webhook = "conversion of " + call.Kind
-	}
-	_ = r.control.Webhook(ctx, r.Dir, call)
 }
 
 // webhookName is the name of the webhook that calls a path, empty where none does.

@@ -41,7 +41,7 @@ func caller(t *testing.T, f *webhookProxy, certs *certificates) func(ctx context
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: certs.client}}
 	return func(ctx context.Context, path string) (int, string) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.listener.Addr().String()+path, strings.NewReader("review"))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.listener.Addr().String()+path, strings.NewReader("{}"))
 		if err != nil {
 			t.Error(err)
 			return 0, ""
@@ -59,13 +59,13 @@ func caller(t *testing.T, f *webhookProxy, certs *certificates) func(ctx context
 	}
 }
 
-func newTestProxy(t *testing.T, note noteWebhook) (*webhookProxy, *certificates) {
+func newTestProxy(t *testing.T, r *run) (*webhookProxy, *certificates) {
 	t.Helper()
 	certs, err := makeCertificates(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newWebhookProxy(t.Context(), "127.0.0.1:0", "secret", certs, time.Now, note)
+	f, err := newWebhookProxy(t.Context(), "127.0.0.1:0", "secret", certs, r.noting)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func newTestProxy(t *testing.T, note noteWebhook) (*webhookProxy, *certificates)
 // TestFront: a request that comes before the operator is answered by it, and so
 // is one during a restart, by the new one.
 func TestFront(t *testing.T) {
-	f, certs := newTestProxy(t, nil)
+	f, certs := newTestProxy(t, &run{})
 	ask := apiServer(t, f, certs)
 	type answer struct {
 		code int
@@ -89,7 +89,7 @@ func TestFront(t *testing.T) {
 	}()
 	one := webhookServer(t, certs, "one")
 	f.point(one.Listener.Addr().String())
-	if got := <-early; got != (answer{200, "one /validate review"}) {
+	if got := <-early; got != (answer{200, "one /validate {}"}) {
 		t.Errorf("a request from before the operator: %v", got)
 	}
 	f.pause()
@@ -100,7 +100,7 @@ func TestFront(t *testing.T) {
 	one.Close()
 	two := webhookServer(t, certs, "two")
 	f.point(two.Listener.Addr().String())
-	if got := <-early; got != (answer{200, "two /validate review"}) {
+	if got := <-early; got != (answer{200, "two /validate {}"}) {
 		t.Errorf("a request during the restart: %v", got)
 	}
 }
@@ -108,7 +108,7 @@ func TestFront(t *testing.T) {
 // TestFrontWantsTheSecret: whoever else reaches the port gets no answer of the
 // operator's, not even that there is none.
 func TestFrontWantsTheSecret(t *testing.T) {
-	f, certs := newTestProxy(t, nil)
+	f, certs := newTestProxy(t, &run{})
 	ask := caller(t, f, certs)
 	s := webhookServer(t, certs, "operator")
 	f.point(s.Listener.Addr().String())
@@ -117,13 +117,13 @@ func TestFrontWantsTheSecret(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}
-	if code, text := ask(t.Context(), "/secret/validate"); code != http.StatusOK || text != "operator /validate review" {
+	if code, text := ask(t.Context(), "/secret/validate"); code != http.StatusOK || text != "operator /validate {}" {
 		t.Errorf("with the secret: %d %s", code, text)
 	}
 }
 
 func TestFrontRefuses(t *testing.T) {
-	f, certs := newTestProxy(t, nil)
+	f, certs := newTestProxy(t, &run{})
 	ask := apiServer(t, f, certs)
 	f.refuse("the operator has ended")
 	if code, text := ask(t.Context()); code != http.StatusServiceUnavailable || text != "the operator has ended" {
@@ -165,7 +165,7 @@ func BenchmarkFront(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		f, err := newWebhookProxy(b.Context(), "127.0.0.1:0", "secret", certs, time.Now, nil)
+		f, err := newWebhookProxy(b.Context(), "127.0.0.1:0", "secret", certs, (&run{}).noting)
 		if err != nil {
 			b.Fatal(err)
 		}
