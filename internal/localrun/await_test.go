@@ -180,7 +180,7 @@ func TestValueOf(t *testing.T) {
 		"with equal": {[]string{"--a=b=c"}, "b=c"},
 	}
 	for name, tc := range tests {
-		if got := valueOf(tc.args, "a"); got != tc.want {
+		if got, _ := valueOf(tc.args, "a"); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

@@ -123,27 +123,22 @@ func operatorArgs(found mainFacts, o Options) ([]string, error) {
 
 // given reports whether args set the flag of that name.
 func given(args []string, name string) bool {
-	return slices.ContainsFunc(args, func(a string) bool {
-		if a, _, _ = strings.Cut(a, "="); !strings.HasPrefix(a, "-") {
-			return false
-		}
-		return strings.TrimLeft(a, "-") == name
-	})
+	_, is := valueOf(args, name)
+	return is
 }
 
-// valueOf is the value that args give the flag of that name, "" if none.
-func valueOf(args []string, name string) string {
-	value := ""
+// valueOf is the value that args give the flag of that name, if they do.
+func valueOf(args []string, name string) (value string, given bool) {
 	for i, a := range args {
 		key, v, ok := strings.Cut(a, "=")
 		if !strings.HasPrefix(key, "-") || strings.TrimLeft(key, "-") != name {
 			continue
 		}
-		if value = v; !ok && i+1 < len(args) {
+		if value, given = v, true; !ok && i+1 < len(args) {
 			value = args[i+1]
 		}
 	}
-	return value
+	return value, given
 }
 
 // Inspect looks for the main package of the project in dir, as the go command calls

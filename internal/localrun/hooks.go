@@ -328,8 +328,9 @@ func (h *hooks) webhookArgs(ctx context.Context, found mainFacts, o Options) (ar
 	} else {
 		env = append(env, "TMPDIR="+h.private)
 	}
-	port := cmp.Or(valueOf(o.OperatorArgs, "webhook-port"), defaultWebhookPort)
-	if found.flags["webhook-port"] && !given(o.OperatorArgs, "webhook-port") {
+	port, own := valueOf(o.OperatorArgs, "webhook-port")
+	port = cmp.Or(port, defaultWebhookPort)
+	if found.flags["webhook-port"] && !own {
 		if port, err = freePort(ctx); err != nil {
 			return nil, nil, "", err
 		}

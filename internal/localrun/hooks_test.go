@@ -53,7 +53,8 @@ func webhookWorld(t *testing.T) *world {
 
 // serve is the operator's webhook server, as its flags want it.
 func (w *world) serve(t *testing.T, args []string) (stop func()) {
-	dir, port := valueOf(args, "webhook-cert-path"), valueOf(args, "webhook-port")
+	dir, _ := valueOf(args, "webhook-cert-path")
+	port, _ := valueOf(args, "webhook-port")
 	cert, err := os.ReadFile(filepath.Join(dir, "tls.crt"))
 	if err != nil {
 		t.Error(err)

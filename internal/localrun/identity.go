@@ -305,7 +305,11 @@ func (r *run) record(ctx context.Context, user string) error {
 	if r.driven {
 		return nil
 	}
-	return r.forgetRecording()
+	// A run that is killed leaves none, and that of the run before must not pass for it.
+	if err := r.Host.Files.Remove(filepath.Join(r.plan.cache, recordingName)); err != nil && !gone(err) {
+		return fmt.Errorf("remove the recording of the run before: %w", err)
+	}
+	return nil
 }
 
 // tellRefused says which marker grants what the operator was refused.
@@ -336,15 +340,6 @@ func (r *run) tellRefused(ctx context.Context) {
 
 // recordingName is the file of the last run's recording.
 const recordingName = "recording.json"
-
-// forgetRecording removes the recording of the run before: a run that is killed leaves
-// none, and an older one must not pass for it.
-func (r *run) forgetRecording() error {
-	if err := r.Host.Files.Remove(filepath.Join(r.plan.cache, recordingName)); err != nil && !gone(err) {
-		return fmt.Errorf("remove the recording of the run before: %w", err)
-	}
-	return nil
-}
 
 // keepRecording leaves the recording for later commands.
 func (r *run) keepRecording(ctx context.Context) error {

@@ -68,17 +68,16 @@ func (r *run) crash(ctx context.Context) error {
 
 // failed says what became of a round.
 func (c *reload) failed(err error) {
-	r := c.r
-	switch {
-	case r.running() != nil:
-		r.tell(err)
-		r.screen.say("the previous operator keeps running (%s)", r.since(c.from))
-	case r.watcher == nil:
-		r.fail(err) // nothing runs, and nothing would start it
-	default:
-		r.tell(err)
-		r.screen.say("waiting for the next change (%s)", r.since(c.from))
+	r, next := c.r, "the previous operator keeps running"
+	if r.running() == nil {
+		if r.watcher == nil {
+			r.fail(err) // nothing would start it
+			return
+		}
+		next = "waiting for the next change"
 	}
+	r.tell(err)
+	r.screen.say("%s (%s)", next, r.since(c.from))
 }
 
 // reload is one round: from a change to the new operator.

@@ -39,16 +39,14 @@ type stamp struct {
 // are read whatever their size and time.
 func (t *tree) scan(touched map[string]bool) ([]string, error) {
 	s := scan{tree: t, touched: touched, now: map[string]stamp{}, others: map[string]fs.DirEntry{}}
-	if err := s.dir(""); err != nil {
-		return nil, err
-	}
+	err := s.dir("")
 	for name, e := range s.others {
-		if !matches(s.embeds, name) {
-			continue
+		if (err == nil || gone(err)) && matches(s.embeds, name) {
+			err = s.file(name, e)
 		}
-		if err := s.file(name, e); err != nil {
-			return nil, err
-		}
+	}
+	if err != nil && !gone(err) {
+		return nil, err
 	}
 	var changed []string
 	for name, st := range s.now {
@@ -76,14 +74,10 @@ type scan struct {
 	embeds  []string               // patterns of these
 }
 
-// dir looks at a directory, relative to the root, and those below it. One that
-// disappears meanwhile is as good as empty.
+// dir looks at a directory, relative to the root, and those below it.
 func (s *scan) dir(dir string) error {
 	full := filepath.Join(s.root, filepath.FromSlash(dir))
 	entries, err := s.files.ReadDir(full)
-	if gone(err) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -100,7 +94,7 @@ func (s *scan) dir(dir string) error {
 		default:
 			s.others[name] = e
 		}
-		if err != nil {
+		if err != nil && !gone(err) { // what disappears meanwhile is as good as not there
 			return err
 		}
 	}
@@ -120,9 +114,6 @@ func (s *scan) leadsToDir(name string, e fs.DirEntry) bool {
 // file takes a file's stamp.
 func (s *scan) file(name string, e fs.DirEntry) error {
 	info, err := e.Info()
-	if gone(err) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -134,9 +125,6 @@ func (s *scan) file(name string, e fs.DirEntry) error {
 		st = old
 	} else {
 		data, err := s.files.ReadFile(filepath.Join(s.root, filepath.FromSlash(name)))
-		if gone(err) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
