@@ -36,8 +36,7 @@ func (r *run) withoutDying(ctx context.Context, crds []*unstructured.Unstructure
 			continue
 		}
 		r.mu.Lock()
-		known := slices.Contains(r.dying, crd.GetName())
-		if !known {
+		if !slices.Contains(r.dying, crd.GetName()) {
 			r.dying = append(r.dying, crd.GetName())
 			dying = append(dying, crd)
 		}

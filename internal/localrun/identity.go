@@ -35,11 +35,10 @@ const (
 // did not have it, with the runID. 'mysdk deploy' takes it off.
 const runAnnotation = "mysdk.dev/run-local"
 
-// rightsWait bounds the wait for the API server to see roles.
-const rightsWait = 2 * time.Second
-
-// refusedWait is how long one question for refused requests waits.
-const refusedWait = 20 * time.Second
+const (
+	rightsWait  = 2 * time.Second  // bounds the wait for the API server to see roles
+	refusedWait = 20 * time.Second // how long one question for refused requests waits
+)
 
 // broughtKinds are those of what a Role consists of.
 var broughtKinds = []schema.GroupVersionKind{

@@ -135,12 +135,9 @@ func before(live *unstructured.Unstructured) (json.RawMessage, error) {
 	case live == nil:
 	case live.GetKind() == crdKind:
 		// The rest of a CRD is applied for good, as by install.
-		conversion, found, err := unstructured.NestedMap(live.Object, "spec", "conversion")
-		if err != nil {
+		var err error
+		if value, _, err = unstructured.NestedFieldNoCopy(live.Object, "spec", "conversion"); err != nil {
 			return nil, err
-		}
-		if found {
-			value = conversion
 		}
 	default:
 		value = live.Object

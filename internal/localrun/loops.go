@@ -19,7 +19,7 @@ const (
 
 // tellLoops warns of loops until ctx ends.
 func (r *run) tellLoops(ctx context.Context) {
-	var l loops
+	l := loops{told: map[string]bool{}}
 	for host.Pause(ctx, loopsEvery) {
 		at := l.recent.Position()
 		at.Line = recording.NoLines
@@ -60,9 +60,6 @@ func (l *loops) take(more recording.Recording) []recording.Loop {
 		key := one.Pattern + strings.Join(one.By, " ")
 		if one.Over || l.told[key] || one.Pattern != recording.OwnWrites && one.Pattern != recording.Fight {
 			continue
-		}
-		if l.told == nil {
-			l.told = map[string]bool{}
 		}
 		l.told[key] = true
 		list = append(list, one)

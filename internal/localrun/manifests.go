@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -53,10 +52,10 @@ func (r *run) samples() []string {
 // sample is a path of --apply relative to the project; empty if it is elsewhere.
 func (r *run) sample(name string) string {
 	rel, err := filepath.Rel(r.Dir, r.Host.Path(name))
-	if rel = filepath.ToSlash(rel); err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
 		return ""
 	}
-	return rel
+	return filepath.ToSlash(rel)
 }
 
 // rereadManifests reads what --apply named in the project again; settle applies what

@@ -13,12 +13,10 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// namesShown bounds how many changed files a line names, and how many objects lines
-// are about.
-const namesShown = 3
-
-// schemaDelay is until an API server judges by the schema of a CRD that it has taken.
-const schemaDelay = time.Second
+const (
+	namesShown  = 3           // how many changed files a line names, and how many objects lines are about
+	schemaDelay = time.Second // until an API server judges by the schema of a CRD that it has taken
+)
 
 // reloads brings each change, and each wish for a restart, into the running
 // operator and into the cluster, one after the other, until ctx ends.

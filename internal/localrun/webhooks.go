@@ -1,6 +1,7 @@
 package localrun
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -69,14 +70,11 @@ type endpoint struct {
 	timeout int64  // timeoutSeconds for all; 0 leaves what the project says
 }
 
-// clientConfig calls the endpoint. A nil service leaves the path at fallback.
+// clientConfig calls the endpoint. A service without a path leaves it at fallback.
 func (e endpoint) clientConfig(service map[string]any, fallback string) map[string]any {
-	path, ok := service["path"].(string)
-	if !ok || path == "" {
-		path = fallback
-	}
+	path, _ := service["path"].(string)
 	return map[string]any{
-		"url":      e.base + "/" + strings.TrimPrefix(path, "/"),
+		"url":      e.base + "/" + strings.TrimPrefix(cmp.Or(path, fallback), "/"),
 		"caBundle": base64.StdEncoding.EncodeToString(e.ca),
 	}
 }
