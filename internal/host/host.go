@@ -78,20 +78,15 @@ type Cmd struct {
 
 // Process is a started Cmd.
 type Process interface {
-	// Pid is the operating system's number of the process.
 	Pid() int
-	// Wait blocks until the process has ended and returns how.
-	Wait() error
-	// Interrupt asks the process to stop, as Ctrl-C does.
-	Interrupt() error
-	// Kill ends the process at once.
-	Kill() error
+	Wait() error      // blocks until the process has ended and returns how
+	Interrupt() error // asks the process to stop, as Ctrl-C does
+	Kill() error      // ends the process at once
 }
 
 // Exec runs other programs.
 type Exec interface {
-	// LookPath finds a program in PATH.
-	LookPath(name string) (string, error)
+	LookPath(name string) (string, error) // finds a program in PATH
 	// Start starts c and does not wait. When ctx ends, the process is
 	// interrupted and, after c.Grace, killed; a detached one is left alone.
 	Start(ctx context.Context, c Cmd) (Process, error)

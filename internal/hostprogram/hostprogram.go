@@ -408,13 +408,10 @@ func (p Programs) keep(data []byte) (path, sum string, err error) {
 // key is a short digest.
 func key(data []byte) string { return fmt.Sprintf("%.8x", sha256.Sum256(data)) }
 
-// collecting is how old a program has to be for nobody to be about to tell the
-// cluster of it.
-const collecting = 5 * time.Minute
-
-// unbuilt is for how long a project was not built whose last build is not worth its
-// place any more.
-const unbuilt = 30 * 24 * time.Hour
+const (
+	collecting = 5 * time.Minute     // the age from which on nobody is about to tell the cluster of a program
+	unbuilt    = 30 * 24 * time.Hour // the age of a project's last build that is not worth its place any more
+)
 
 // collect removes programs that the cluster does not know any more, but not
 // those that another process may just be bringing, and old builds of projects.

@@ -16,8 +16,7 @@ const (
 	// temporaryName is the length of what makes the name of a cluster unique that goes
 	// with its command: longer than anybody types.
 	temporaryName = 16
-	// keptName is that of one that is kept, whose name people do type.
-	keptName = 8
+	keptName      = 8 // that of one that is kept, whose name people do type
 	// temporaryStart is how long the directory of a cluster is left alone: another
 	// mysdk may be about to start one there.
 	temporaryStart = time.Minute

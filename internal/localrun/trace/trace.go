@@ -143,19 +143,14 @@ func hasLogIDs(files Files, root string, mod *modfile.File) bool {
 }
 
 type overlay struct {
-	files Files
-	pkg   string
-	out   map[string][]byte
-	pod   Pod
-	// groups are API groups by import path.
-	groups map[string]string
-	// builds says that the project uses controller-runtime's builder, so that all
-	// modules are there that it needs.
-	builds bool
-	// found are the files of each package that may have reconcilers, by path.
-	found []map[string]*goedit.File
-	// receivers counts the packages that have a reconciler of a name.
-	receivers map[string]int
+	files     Files
+	pkg       string
+	out       map[string][]byte
+	pod       Pod
+	groups    map[string]string         // API groups by import path
+	builds    bool                      // with controller-runtime's builder, so that all modules are there that it needs
+	found     []map[string]*goedit.File // by path, of each package that may have reconcilers
+	receivers map[string]int            // how many packages have a reconciler of that name
 }
 
 // built is what a controller is set up for.
