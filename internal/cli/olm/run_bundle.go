@@ -199,11 +199,7 @@ func installBundle(ctx context.Context, f *cli.Factory, client *kube.Client, b *
 			if err != nil {
 				return nil, err
 			}
-			deployments, err := run.Deployments(b)
-			if err != nil {
-				return nil, err
-			}
-			return p.Register(ctx, opts.Namespace, deployments)
+			return p.Register(ctx, opts.Namespace, run.Deployments(b))
 		}
 	}
 	result, err := run.Install(ctx, client, b, opts)
@@ -292,7 +288,7 @@ func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access
 		return fmt.Errorf("--catalog-image: %w", err)
 	}
 	opts.CatalogImages = []string{to}
-	opts.Publish = func(ctx context.Context, c *catalog.Catalog) (run.Published, error) {
+	opts.Publish = func(ctx context.Context, c *catalog.Catalog) (image, dir string, err error) {
 		return publish(ctx, f, c, to, access)
 	}
 	return nil
@@ -312,14 +308,14 @@ func catalogImageOf(ref string) (string, error) {
 
 // publish pushes a catalog as an image of nothing but files. It has no cache,
 // which mysdk-cluster would have to make: opm makes its own when it starts.
-func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string, access registry.Access) (run.Published, error) {
+func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string, access registry.Access) (ref, dir string, err error) {
 	files, err := c.Files(catalog.JSON)
 	if err != nil {
-		return run.Published{}, err
+		return "", "", err
 	}
 	if _, err := bundlecmd.BuildCatalog(ctx, f, files, nil, image.FilesOptions{Image: to, CreatedBy: "mysdk run bundle", Progress: f.Stage}); err != nil {
-		return run.Published{}, err
+		return "", "", err
 	}
 	pushed, err := imagecmd.PushImage(ctx, f, image.PushOptions{Image: to, Access: access})
-	return run.Published{Image: pushed.Reference(), Dir: "/" + bundlecmd.CatalogDir}, err
+	return pushed.Reference(), "/" + bundlecmd.CatalogDir, err
 }

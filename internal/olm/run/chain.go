@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -29,11 +30,13 @@ type Reader interface {
 	Allowed(ctx context.Context, a kube.Access) (bool, error)
 }
 
-// logLines is how much of a container's log a finding shows, and crashLines how
-// much of it is searched for the reason why the container ended.
+// logLines is how much of a container's log a finding shows; crashLines how much of
+// it is searched for the reason why the container ended, and workLines for what the
+// operator does and may not do.
 const (
 	logLines   = 10
 	crashLines = 100
+	workLines  = 200
 )
 
 // objects is a list of objects of one kind.
@@ -46,6 +49,20 @@ func (l objects) find(name string) *unstructured.Unstructured {
 		return nil
 	}
 	return l[i]
+}
+
+// in keeps the objects of a namespace.
+func (l objects) in(namespace string) objects {
+	return l.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == namespace })
+}
+
+// names are those of the objects.
+func (l objects) names() []string {
+	var names []string
+	for _, u := range l {
+		names = append(names, u.GetName())
+	}
+	return names
 }
 
 // where keeps the objects for which ok holds.
@@ -87,48 +104,48 @@ func look(ctx context.Context, r Reader, namespace, pkg, want string) (*chain, e
 			c.subscription = s
 		}
 	}
+	all, here := []string{""}, []string{namespace}
+	both := here // with the catalog's
+	if ns := text(c.subscription, "spec", "sourceNamespace"); ns != "" && ns != namespace {
+		both = []string{namespace, ns}
+	}
 	// Everything at once, and in the same order each time: what is read later
 	// can only be newer, so a cause is never missed for its consequence.
-	for _, part := range []struct {
-		into                *objects
-		apiVersion, kind    string
-		namespaced, catalog bool
-	}{
-		{&c.catalogs, olmV1alpha1, "CatalogSource", false, false},
-		{&c.plans, olmV1alpha1, "InstallPlan", true, false},
-		{&c.csvs, olmV1alpha1, "ClusterServiceVersion", false, false},
-		{&c.groups, olmV1, "OperatorGroup", false, false},
-		{&c.jobs, "batch/v1", "Job", true, true},
-	} {
-		for _, ns := range c.namespaces(part.namespaced, part.catalog) {
-			found, err := c.visible(ctx, r, part.apiVersion, part.kind, ns)
-			if err != nil {
-				return nil, err
-			}
-			*part.into = append(*part.into, found...)
-		}
+	parts := []part{
+		{&c.catalogs, olmV1alpha1, "CatalogSource", all},
+		{&c.plans, olmV1alpha1, "InstallPlan", here},
+		{&c.csvs, olmV1alpha1, "ClusterServiceVersion", all},
+		{&c.groups, olmV1, "OperatorGroup", all},
+		{&c.jobs, "batch/v1", "Job", both},
 	}
-	return c, c.readWorkloads(ctx, r, c.namespaces(true, true))
+	return c, c.read(ctx, r, append(parts, c.workloads(both)...))
 }
 
-// readWorkloads reads the Deployments of the namespaces and what belongs to
-// them.
-func (c *chain) readWorkloads(ctx context.Context, r Reader, namespaces []string) error {
-	for _, part := range []struct {
-		into             *objects
-		apiVersion, kind string
-	}{
-		{&c.deployments, "apps/v1", "Deployment"},
-		{&c.replicaSets, "apps/v1", "ReplicaSet"},
-		{&c.pods, "v1", "Pod"},
-		{&c.events, "v1", "Event"},
-	} {
-		for _, ns := range namespaces {
-			found, err := c.visible(ctx, r, part.apiVersion, part.kind, ns)
+// part is objects of one kind to be read, of each of some namespaces.
+type part struct {
+	into             *objects
+	apiVersion, kind string
+	namespaces       []string
+}
+
+// workloads are the Deployments of the namespaces and what belongs to them.
+func (c *chain) workloads(namespaces []string) []part {
+	return []part{
+		{&c.deployments, "apps/v1", "Deployment", namespaces},
+		{&c.replicaSets, "apps/v1", "ReplicaSet", namespaces},
+		{&c.pods, "v1", "Pod", namespaces},
+		{&c.events, "v1", "Event", namespaces},
+	}
+}
+
+func (c *chain) read(ctx context.Context, r Reader, parts []part) error {
+	for _, p := range parts {
+		for _, ns := range p.namespaces {
+			found, err := c.visible(ctx, r, p.apiVersion, p.kind, ns)
 			if err != nil {
 				return err
 			}
-			*part.into = append(*part.into, found...)
+			*p.into = append(*p.into, found...)
 		}
 	}
 	return nil
@@ -157,19 +174,6 @@ func everywhere(ctx context.Context, r Reader, apiVersion, kind, home string) (o
 	return found, err
 }
 
-// namespaces are those to list a kind in: all, the operator's, or that one and
-// the catalog's.
-func (c *chain) namespaces(namespaced, catalog bool) []string {
-	if !namespaced {
-		return []string{""}
-	}
-	all := []string{c.namespace}
-	if ns := text(c.subscription, "spec", "sourceNamespace"); catalog && ns != "" && ns != c.namespace {
-		all = append(all, ns)
-	}
-	return all
-}
-
 // list returns the objects of a kind of one namespace, of all for "". It is
 // Reader.List in the form that the walk needs: without OLM's copies of CSVs, of
 // which an operator for all namespaces has one in each.
@@ -180,6 +184,21 @@ func list(ctx context.Context, r Reader, apiVersion, kind, namespace string) (ob
 	}
 	found, err := r.List(ctx, gvk(apiVersion, kind), o)
 	return objects(found).where(func(u *unstructured.Unstructured) bool { return !isCopied(u) }), err
+}
+
+// readAll reads the objects, those that are there.
+func readAll(ctx context.Context, r Reader, objs objects) (objects, error) {
+	var all objects
+	for _, u := range objs {
+		live, err := r.Read(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		if live != nil {
+			all = append(all, live)
+		}
+	}
+	return all, nil
 }
 
 // copiedLabel is on OLM's copies of a CSV in other namespaces.
@@ -209,21 +228,9 @@ func (c *chain) csvName() string {
 	return cmp.Or(c.want, text(c.subscription, "status", "currentCSV"), text(c.subscription, "status", "installedCSV"))
 }
 
-// csv is that CSV, nil while there is none.
-func (c *chain) csv() *unstructured.Unstructured { return c.csvIn(c.csvName(), c.namespace) }
-
-// csvIn finds a CSV in a namespace. Names of CSVs are unique in a namespace
+// csv is that CSV, nil while there is none. Names of CSVs are unique in a namespace
 // only: the same version may be installed in several.
-func (c *chain) csvIn(name, namespace string) *unstructured.Unstructured {
-	return c.csvs.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == namespace }).find(name)
-}
-
-// catalog is the CatalogSource of the Subscription.
-func (c *chain) catalog() *unstructured.Unstructured {
-	return c.catalogs.where(func(u *unstructured.Unstructured) bool {
-		return u.GetNamespace() == text(c.subscription, "spec", "sourceNamespace")
-	}).find(text(c.subscription, "spec", "source"))
-}
+func (c *chain) csv() *unstructured.Unstructured { return c.csvs.in(c.namespace).find(c.csvName()) }
 
 // plan is the InstallPlan that the Subscription waits for.
 func (c *chain) plan() *unstructured.Unstructured {
@@ -255,9 +262,8 @@ func (c *chain) eventOf(u *unstructured.Unstructured) string {
 func (c *chain) newest(u *unstructured.Unstructured, pick func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	var newest *unstructured.Unstructured
 	for _, e := range c.events {
-		about := e.Object["involvedObject"]
-		m, ok := about.(map[string]any)
-		if !ok || text(e, "type") != "Warning" || field(m, "kind") != u.GetKind() || field(m, "name") != u.GetName() || field(m, "namespace") != u.GetNamespace() || !pick(e) {
+		about := [3]string{text(e, "involvedObject", "kind"), text(e, "involvedObject", "namespace"), text(e, "involvedObject", "name")}
+		if text(e, "type") != "Warning" || about != [3]string{u.GetKind(), u.GetNamespace(), u.GetName()} || !pick(e) {
 			continue
 		}
 		if newest == nil || eventTime(e).After(eventTime(newest)) {
@@ -276,6 +282,22 @@ func eventTime(e *unstructured.Unstructured) time.Time {
 		}
 	}
 	return e.GetCreationTimestamp().Time
+}
+
+// logsOf are the logs of the pods' containers. One may not have started, or may be
+// gone: that is for others to find.
+func logsOf(ctx context.Context, r Reader, pods objects, o kube.LogOptions) iter.Seq2[*unstructured.Unstructured, string] {
+	return func(yield func(*unstructured.Unstructured, string) bool) {
+		for _, pod := range pods {
+			for _, s := range entries(pod, "spec", "containers") {
+				o.Container = field(s, "name")
+				log, err := r.Logs(ctx, pod.GetNamespace(), pod.GetName(), o)
+				if err == nil && !yield(pod, string(log)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // logTail is the end of a container's log; of the run before, where the

@@ -45,10 +45,10 @@ type cleaner struct {
 	csvs      objects  // of the package
 	planned   []string // names of CSVs of the package that OLM has, or is about to make
 	others    []string
-	crds      []string        // owned by the CSVs
-	unshared  objects         // those of them to be deleted
-	elsewhere map[string]bool // CSVs of the same name in other namespaces
-	leases    []*unstructured.Unstructured
+	crds      []string // owned by the CSVs
+	unshared  objects  // those of them to be deleted
+	elsewhere []string // names of CSVs in other namespaces
+	leases    objects
 	kinds     []schema.GroupVersionKind // of the objects that OLM has made from the bundles
 	roles     []kube.Ref                // Roles and RoleBindings among them, which OLM gives no owner
 }
@@ -107,14 +107,9 @@ func (cl *cleaner) tellShared(ctx context.Context) error {
 
 // cleaned sums up.
 func (cl *cleaner) cleaned() Cleaned {
-	var out Cleaned
+	out := Cleaned{CSVs: cl.csvs.names()}
 	for _, u := range cl.csvs {
-		out.CSVs = append(out.CSVs, u.GetName())
-		read, err := readCSV(u)
-		if err != nil {
-			continue // without a name there is no CSV to be here
-		}
-		for _, w := range read.deployments {
+		for _, w := range workloadsOf(u) {
 			for _, c := range slices.Concat(w.Containers, w.Init) {
 				out.Images = append(out.Images, hostprogram.ServedImage{Image: c.Image, Workload: state.WorkloadName(cl.Namespace, "Deployment", w.Name)})
 			}
@@ -130,23 +125,16 @@ func (cl *cleaner) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	here := subs.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == cl.Namespace })
-	if cl.sub, err = subscriptionOf(here, cl.pkg); err != nil {
+	if cl.sub, err = subscriptionOf(subs.in(cl.Namespace), cl.pkg); err != nil {
 		return err
 	}
 	all, err := everywhere(ctx, cl.reader, olmV1alpha1, "ClusterServiceVersion", cl.Namespace)
 	if err != nil {
 		return err
 	}
-	cl.elsewhere = map[string]bool{}
-	all = all.where(func(u *unstructured.Unstructured) bool {
-		if u.GetNamespace() == cl.Namespace {
-			return true
-		}
-		cl.elsewhere[u.GetName()] = true
-		return false
-	})
-	cl.csvs = all.where(func(u *unstructured.Unstructured) bool { return cl.owns(u) })
+	cl.elsewhere = all.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() != cl.Namespace }).names()
+	all = all.in(cl.Namespace)
+	cl.csvs = all.where(cl.owns)
 	source, err := cl.reader.Read(ctx, kube.Named(olmV1alpha1, "CatalogSource", cl.Namespace, catalogName(cl.pkg)))
 	if err != nil {
 		return err
@@ -245,10 +233,7 @@ func (cl *cleaner) owns(u *unstructured.Unstructured) bool {
 
 // csvNames are the names of the package's CSVs, with those that are to come.
 func (cl *cleaner) csvNames() []string {
-	names := slices.Clone(cl.planned)
-	for _, u := range cl.csvs {
-		names = append(names, u.GetName())
-	}
+	names := slices.Concat(cl.planned, cl.csvs.names())
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
@@ -303,9 +288,7 @@ func (cl *cleaner) findUnshared(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, u := range left {
-			cl.crds = append(cl.crds, u.GetName())
-		}
+		cl.crds = append(cl.crds, objects(left).names()...)
 		if len(left) == 0 {
 			cl.Say("No CRDs are deleted: no ClusterServiceVersion of %s says which ones it owns", cl.pkg)
 		}
@@ -386,11 +369,7 @@ func (cl *cleaner) awaitGone(ctx context.Context, opts kube.DeleteOptions) error
 	}
 	// A CSV once more: an InstallPlan that OLM was busy with as it was deleted
 	// brings it back, or makes it only then.
-	last := slices.Clone(cl.leases)
-	for _, name := range cl.csvNames() {
-		last = append(last, kube.Named(olmV1alpha1, "ClusterServiceVersion", cl.Namespace, name))
-	}
-	if _, err := cl.client.Delete(ctx, last, quiet(opts)); err != nil {
+	if _, err := cl.client.Delete(ctx, slices.Concat(cl.leases, namedCSVs(cl.Namespace, cl.csvNames())), quiet(opts)); err != nil {
 		return err
 	}
 	_, err := cl.client.Delete(ctx, []*unstructured.Unstructured{kube.Named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace)}, quiet(opts))
@@ -427,7 +406,7 @@ func (cl *cleaner) leftIn(ctx context.Context, k schema.GroupVersionKind, namesp
 		owner, ns := o.GetLabels()["olm.owner"], o.GetLabels()["olm.owner.namespace"]
 		// The same version in another namespace has objects of its own,
 		// except for what has no namespace: that it goes on needing.
-		owned := slices.Contains(mine, owner) && (ns == cl.Namespace || o.GetNamespace() == cl.Namespace || ns == "" && o.GetNamespace() == "" && !cl.elsewhere[owner])
+		owned := slices.Contains(mine, owner) && (ns == cl.Namespace || o.GetNamespace() == cl.Namespace || ns == "" && o.GetNamespace() == "" && !slices.Contains(cl.elsewhere, owner))
 		if owned || slices.Contains(cl.roles, kube.RefOf(o)) {
 			left = append(left, o)
 		}

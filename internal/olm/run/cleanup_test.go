@@ -223,7 +223,7 @@ metadata: {name: shop-catalog, namespace: ns}
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := catalogObjects{pkg: "shop", namespace: "ns"}
+	plain := catalogObjects{Options: Options{Namespace: "ns"}, pkg: "shop"}
 	in := &installer{before: before, apply: append(plain.configMaps([]piece{{"catalog-0.json", "{}"}}), plain.byAddress("shop-catalog"), subscription("shop", "ns", "alpha", "shop.v2", ""))}
 	names := func(list objects) []string {
 		var all []string
@@ -232,7 +232,7 @@ metadata: {name: shop-catalog, namespace: ns}
 		}
 		return all
 	}
-	if diff := cmp.Diff([]string{"CatalogSource ns/shop-catalog"}, names(in.newObjects())); diff != "" {
+	if diff := cmp.Diff([]string{"CatalogSource ns/shop-catalog"}, names(kube.Without(in.apply, in.before.all()))); diff != "" {
 		t.Errorf("new (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"ConfigMap ns/shop-catalog-1", "Deployment ns/shop-catalog-server"}, names(in.leftOver())); diff != "" {

@@ -57,7 +57,7 @@ func TestOutdated(t *testing.T) {
 	} {
 		now := time.Now()
 		w := &waiter{
-			reader: worldOf(t, tc.world), now: func() time.Time { now = now.Add(time.Second); return now }, say: func(string, ...any) {},
+			reader: worldOf(t, tc.world), watch: watch{now: func() time.Time { now = now.Add(time.Second); return now }, say: func(string, ...any) {}},
 			namespace: "ns", pkg: "shop", want: "shop.v1", content: tc.content, timeout: time.Hour,
 		}
 		_, first := w.glance(t.Context())

@@ -13,16 +13,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/hostprogram"
-	"github.com/example/mysdk/internal/olm"
 )
-
-// csv is what a run reads of a ClusterServiceVersion.
-type csv struct {
-	name        string
-	modes       map[string]bool // spec.installModes
-	owned       []string        // names of the CRDs that it provides
-	deployments []workload
-}
 
 // workload is a Deployment of the install strategy.
 type workload struct {
@@ -30,38 +21,22 @@ type workload struct {
 	serviceAccount string
 }
 
-// Deployments are those of the bundle's operator. A bundle without a CSV that
-// has a name is an error.
-func Deployments(b *bundle.Bundle) ([]hostprogram.Deployment, error) {
-	read, err := readCSV(b.CSVObject())
-	if err != nil {
-		return nil, err
-	}
+// Deployments are those of the bundle's operator.
+func Deployments(b *bundle.Bundle) []hostprogram.Deployment {
 	var all []hostprogram.Deployment
-	for _, w := range read.deployments {
+	for _, w := range workloadsOf(b.CSVObject()) {
 		all = append(all, w.Deployment)
 	}
-	return all, nil
+	return all
 }
 
-// readCSV reads u. A CSV without a name is an error; everything else that is
-// wrong with one is bundle validate's business.
-func readCSV(u *unstructured.Unstructured) (*csv, error) {
-	if u == nil || u.GetName() == "" {
-		return nil, clierr.Failedf("run 'mysdk bundle validate' on it", "the bundle has no ClusterServiceVersion with a name")
-	}
-	c := &csv{
-		name: u.GetName(), modes: map[string]bool{}, owned: olm.OwnedCRDs(u),
-	}
+// modesOf tells of each install mode whether a CSV supports it.
+func modesOf(u *unstructured.Unstructured) map[string]bool {
+	modes := map[string]bool{}
 	for _, m := range entries(u, "spec", "installModes") {
-		if t, _ := m["type"].(string); t != "" {
-			c.modes[t] = m["supported"] == true
-		}
+		modes[field(m, "type")] = m["supported"] == true
 	}
-	for _, m := range entries(u, "spec", "install", "spec", "deployments") {
-		c.deployments = append(c.deployments, readWorkload(m))
-	}
-	return c, nil
+	return modes
 }
 
 // refused finds what the API server would not take of a CSV. OLM would try it
@@ -99,16 +74,20 @@ func refused(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// readWorkload reads one of spec.install.spec.deployments.
-func readWorkload(m map[string]any) workload {
-	d := &unstructured.Unstructured{Object: m}
-	w := workload{hostprogram.Deployment{Name: field(m, "name")}, text(d, "spec", "template", "spec", "serviceAccountName")}
-	for key, list := range map[string]*[]hostprogram.Container{"containers": &w.Containers, "initContainers": &w.Init} {
-		for _, c := range entries(d, "spec", "template", "spec", key) {
-			*list = append(*list, hostprogram.Container{Name: field(c, "name"), Image: field(c, "image")})
+// workloadsOf are the Deployments of a CSV.
+func workloadsOf(u *unstructured.Unstructured) []workload {
+	var all []workload
+	for _, m := range entries(u, "spec", "install", "spec", "deployments") {
+		d := &unstructured.Unstructured{Object: m}
+		w := workload{hostprogram.Deployment{Name: field(m, "name")}, text(d, "spec", "template", "spec", "serviceAccountName")}
+		for key, list := range map[string]*[]hostprogram.Container{"containers": &w.Containers, "initContainers": &w.Init} {
+			for _, c := range entries(d, "spec", "template", "spec", key) {
+				*list = append(*list, hostprogram.Container{Name: field(c, "name"), Image: field(c, "image")})
+			}
 		}
+		all = append(all, w)
 	}
-	return w
+	return all
 }
 
 // text is the string at path, or "".
@@ -156,14 +135,14 @@ func field(m map[string]any, key string) string {
 // condition is a status condition as the API has it.
 type condition struct{ kind, status, reason, message string }
 
-// conditionOf returns u's condition of that type; ok is false without one.
-func conditionOf(u *unstructured.Unstructured, kind string) (c condition, ok bool) {
+// conditionOf returns u's condition of that type; a zero one without.
+func conditionOf(u *unstructured.Unstructured, kind string) condition {
 	for _, m := range entries(u, "status", "conditions") {
 		if field(m, "type") == kind {
-			return condition{kind, field(m, "status"), field(m, "reason"), field(m, "message")}, true
+			return condition{kind, field(m, "status"), field(m, "reason"), field(m, "message")}
 		}
 	}
-	return condition{}, false
+	return condition{}
 }
 
 // text is the condition in one line: "Installed=False (reason): message".

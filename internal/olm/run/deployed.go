@@ -1,15 +1,14 @@
 package run
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -20,48 +19,27 @@ type Deployed struct {
 	Timeout time.Duration                // of Wait
 	Now     func() time.Time
 	Say     func(format string, args ...any) // told of what takes long
-
-	standing   standing
-	unanswered standing  // what the looks that fail for a while fail with
-	goodSince  time.Time // when all was well first; zero: it is not
+	watch
 }
 
 // Wait blocks until every object is ready and the operator does its work, a
 // finding is final, or the time is up. The error is a *Failure, unless the
 // cluster could not be asked.
 func (d *Deployed) Wait(ctx context.Context) error {
-	begin := d.Now()
-	limited, cancel := context.WithTimeout(ctx, d.Timeout)
-	defer cancel()
-	for {
-		done, err := d.look(limited)
-		if d.unanswered.passes(limited, err, kube.RefOf(d.Objects[0]), d.Now(), d.Say) {
-			err, d.goodSince = nil, time.Time{}
+	d.watch = watch{now: d.Now, say: d.Say}
+	silent := &Finding{Object: kube.RefOf(d.Objects[0]), Problem: "the cluster did not answer in time"}
+	err := d.until(ctx, d.Timeout, inspect, silent, d.look, func(about kube.Ref) string {
+		look := "mysdk kubectl describe " + strings.ToLower(about.Kind) + " " + about.Name
+		if about.Namespace != "" {
+			look += " -n " + about.Namespace
 		}
-		if done || err != nil {
-			return d.ended(ctx, limited, begin, err)
-		}
-		if !host.Pause(limited, inspect) {
-			return d.ended(ctx, limited, begin, limited.Err())
-		}
-	}
-}
-
-// ended turns the end of the wait into what is reported. An operator that is
-// ready when the time is up, and only has to become the leader, is fine.
-func (d *Deployed) ended(ctx, limited context.Context, begin time.Time, err error) error {
-	last := cmp.Or(d.standing.last, d.unanswered.last)
-	if last == nil && !d.goodSince.IsZero() && ctx.Err() == nil && limited.Err() != nil {
+		return look
+	})
+	// One that is ready when the time is up, and only has to become the leader, is fine.
+	if f, ok := errors.AsType[*Failure](err); ok && f.Finding == silent && !d.goodSince.IsZero() {
 		return nil
 	}
-	if last == nil {
-		last = &Finding{Object: kube.RefOf(d.Objects[0]), Problem: "the cluster did not answer in time"}
-	}
-	look := "mysdk kubectl describe " + strings.ToLower(last.Object.Kind) + " " + last.Object.Name
-	if last.Object.Namespace != "" {
-		look += " -n " + last.Object.Namespace
-	}
-	return ended(ctx, limited, d.Now().Sub(begin), last, look, err)
+	return err
 }
 
 // look looks once. done is true when all has been well for long enough.
@@ -115,7 +93,7 @@ func (d *Deployed) find(ctx context.Context) (*Finding, *chain, error) {
 		}
 	}
 	slices.Sort(namespaces)
-	if err := c.readWorkloads(ctx, d.Reader, slices.Compact(namespaces)); err != nil {
+	if err := c.read(ctx, d.Reader, c.workloads(slices.Compact(namespaces))); err != nil {
 		return nil, nil, err
 	}
 	c.deployments = c.deployments.where(func(u *unstructured.Unstructured) bool { return slices.Contains(mine, string(u.GetUID())) })

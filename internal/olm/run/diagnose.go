@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -98,8 +99,8 @@ func Operators(ctx context.Context, r Reader, namespace, pkg string) ([]Operator
 	all := []Operator{}
 	subscribed := map[string]bool{}
 	for _, s := range subs {
-		for _, f := range []string{"currentCSV", "installedCSV"} {
-			subscribed[s.GetNamespace()+"/"+text(s, "status", f)] = true
+		for _, csv := range csvsOfSubscription(s) {
+			subscribed[s.GetNamespace()+"/"+csv] = true
 		}
 		if name := text(s, "spec", "name"); pkg == "" || pkg == name {
 			all = append(all, Operator{Namespace: s.GetNamespace(), Package: name, CSV: text(s, "status", "currentCSV")})
@@ -130,7 +131,7 @@ func (o *Operator) look(ctx context.Context, r Reader) error {
 	}
 	// An upgrade that the user is to approve leaves what runs as it is.
 	installed := text(c.subscription, "status", "installedCSV")
-	if p := c.plan(); text(p, "status", "phase") == "RequiresApproval" && c.csv() == nil && c.csvIn(installed, o.Namespace) != nil {
+	if p := c.plan(); text(p, "status", "phase") == "RequiresApproval" && c.csv() == nil && c.csvs.in(o.Namespace).find(installed) != nil {
 		o.Note = c.checkPlan(ctx, r)
 		o.Note.Problem = fmt.Sprintf("the upgrade to %s %s", c.csvName(), o.Note.Problem)
 		c.want, o.CSV = installed, installed
@@ -211,15 +212,22 @@ func (c *chain) finding(u *unstructured.Unstructured, after time.Duration, probl
 	return &Finding{Object: kube.RefOf(u), Problem: problem, Event: c.eventOf(u), Hint: hint, after: after}
 }
 
+// by notes what the API reports about the object.
+func (f *Finding) by(condition string) *Finding {
+	f.Condition = condition
+	return f
+}
+
 // checkCatalog looks at the CatalogSource of the Subscription and at what
 // serves it.
 func (c *chain) checkCatalog(ctx context.Context, r Reader) *Finding {
 	if c.subscription == nil {
 		return nil
 	}
-	source := c.catalog()
+	namespace, name := text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source")
+	source := c.catalogs.in(namespace).find(name)
 	if source == nil {
-		ref := kube.Named(olmV1alpha1, "CatalogSource", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"))
+		ref := kube.Named(olmV1alpha1, "CatalogSource", namespace, name)
 		if _, err := r.Read(ctx, ref); err != nil {
 			return nil // it may be in a namespace that the user does not see
 		}
@@ -240,16 +248,15 @@ func (c *chain) serving(ctx context.Context, r Reader, source *unstructured.Unst
 		}
 		return f != nil && f.after != waitOnly
 	}
-	for _, d := range c.deployments.where(func(u *unstructured.Unstructured) bool {
-		return u.GetNamespace() == source.GetNamespace() && u.GetLabels()[runLabel] != "" && u.GetName() == serverName(source.GetName())
-	}) {
+	if d := c.deployments.in(source.GetNamespace()).find(serverName(source.GetName())); isOurs(d) {
 		if f := c.checkDeployment(ctx, r, d); note(f) {
 			return true, f
 		}
 	}
-	for _, pod := range c.pods.where(func(u *unstructured.Unstructured) bool {
-		return u.GetNamespace() == source.GetNamespace() && u.GetLabels()["olm.catalogSource"] == source.GetName()
-	}) {
+	for _, pod := range c.pods.in(source.GetNamespace()) {
+		if pod.GetLabels()["olm.catalogSource"] != source.GetName() {
+			continue
+		}
 		if f := c.checkPod(ctx, r, pod); note(f) {
 			return true, f
 		}
@@ -276,22 +283,16 @@ func (c *chain) unreachable(ctx context.Context, r Reader, source *unstructured.
 	// gRPC's own names: IDLE and an empty one say that nobody has tried yet,
 	// which is not the catalog's fault.
 	state := text(source, "status", "connectionState", "lastObservedState")
-	where := text(source, "status", "connectionState", "address")
-	if where == "" {
-		where = text(source, "spec", "address")
-	}
+	where := cmp.Or(text(source, "status", "connectionState", "address"), text(source, "spec", "address"))
 	if reason := text(source, "status", "reason"); reason != "" && state != "READY" {
-		f := c.finding(source, patient, "OLM cannot use it: "+oneLine(text(source, "status", "message")), "correct the CatalogSource's spec")
-		f.Condition = reason
-		return f
+		return c.finding(source, patient, "OLM cannot use it: "+oneLine(text(source, "status", "message")),
+			"correct the CatalogSource's spec").by(reason)
 	}
 	if state != "TRANSIENT_FAILURE" && state != "CONNECTING" && state != "SHUTDOWN" {
 		return nil
 	}
-	f = c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be reached at %s (gRPC connection %s)", where, state),
-		removeCatalog(source))
-	f.Condition = "connectionState=" + state
-	return f
+	return c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be reached at %s (gRPC connection %s)", where, state),
+		removeCatalog(source)).by("connectionState=" + state)
 }
 
 // checkUnpacking looks at the Jobs that unpack bundle images.
@@ -301,9 +302,8 @@ func (c *chain) checkUnpacking(ctx context.Context, r Reader) *Finding {
 	}
 	// Only while the Subscription says so: Jobs of older bundles stay around
 	// for minutes.
-	failed, _ := conditionOf(c.subscription, "BundleUnpackFailed")
-	busy, _ := conditionOf(c.subscription, "BundleUnpacking")
-	if failed.status != "True" && busy.status != "True" {
+	failed := conditionOf(c.subscription, "BundleUnpackFailed")
+	if failed.status != "True" && conditionOf(c.subscription, "BundleUnpacking").status != "True" {
 		return nil
 	}
 	for _, job := range c.jobs {
@@ -316,19 +316,17 @@ func (c *chain) checkUnpacking(ctx context.Context, r Reader) *Finding {
 				return f
 			}
 		}
-		if broken, ok := conditionOf(job, "Failed"); ok && broken.status == "True" {
-			f := c.finding(job, soon, "the bundle could not be unpacked: "+oneLine(broken.message),
-				fmt.Sprintf("delete the job, or OLM does not try again for minutes: mysdk kubectl delete job -n %s %s", job.GetNamespace(), job.GetName()))
-			f.Condition = broken.text()
-			return f
+		if broken := conditionOf(job, "Failed"); broken.status == "True" {
+			return c.finding(job, soon, "the bundle could not be unpacked: "+oneLine(broken.message),
+				fmt.Sprintf("delete the job, or OLM does not try again for minutes: mysdk kubectl delete job -n %s %s",
+					job.GetNamespace(), job.GetName())).by(broken.text())
 		}
 	}
 	if failed.status != "True" {
 		return nil
 	}
-	f := c.finding(c.subscription, soon, "the bundle could not be unpacked: "+oneLine(failed.message), "check the image of the bundle with 'mysdk bundle validate IMAGE'")
-	f.Condition = failed.text()
-	return f
+	return c.finding(c.subscription, soon, "the bundle could not be unpacked: "+oneLine(failed.message),
+		"check the image of the bundle with 'mysdk bundle validate IMAGE'").by(failed.text())
 }
 
 // whereServed is where a CatalogSource has its content from.
@@ -345,10 +343,7 @@ const catalogErrorPattern = `error using catalogsource ([^/\s]+)/([^:\s]+): (.*)
 
 // catalogFailed turns OLM's complaint about a catalog into a finding.
 func (c *chain) catalogFailed(ctx context.Context, r Reader, failed condition, namespace, name, why string) *Finding {
-	source := c.catalogs.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == namespace }).find(name)
-	if source == nil {
-		source = kube.Named(olmV1alpha1, "CatalogSource", namespace, name)
-	}
+	source := cmp.Or(c.catalogs.in(namespace).find(name), kube.Named(olmV1alpha1, "CatalogSource", namespace, name))
 	f := c.unreachable(ctx, r, source)
 	if f != nil && f.after == waitOnly {
 		return f
@@ -365,8 +360,7 @@ func (c *chain) catalogFailed(ctx context.Context, r Reader, failed condition, n
 		f = c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be read %s: %s", whereServed(source), why), removeCatalog(source))
 	}
 	f.Problem += "; and OLM resolves nothing in namespace " + c.namespace + " until it can"
-	f.Condition = failed.text()
-	return f
+	return f.by(failed.text())
 }
 
 // removeCatalog is what to do about a catalog that is out of reach.
@@ -382,10 +376,10 @@ func (c *chain) checkPlan(context.Context, Reader) *Finding {
 	}
 	switch phase := text(p, "status", "phase"); phase {
 	case "Failed":
-		installed, _ := conditionOf(p, "Installed")
+		installed := conditionOf(p, "Installed")
 		f := c.planFailed(p, "it failed: ", installed.message)
-		f.after, f.Condition = atOnce, installed.text()
-		return f
+		f.after = atOnce
+		return f.by(installed.text())
 	case "RequiresApproval":
 		return c.finding(p, waitOnly, "waits for approval, as a Subscription in the namespace has installPlanApproval: Manual",
 			fmt.Sprintf(`approve it: mysdk kubectl patch installplan -n %s %s --type merge -p '{"spec":{"approved":true}}'`, c.namespace, p.GetName()))

@@ -21,9 +21,7 @@ func (c *chain) checkCSV(u *unstructured.Unstructured) *Finding {
 	if phase == "Succeeded" {
 		return nil
 	}
-	f := c.explainCSV(u, reason, message)
-	f.Condition = fmt.Sprintf("phase %s (%s): %s", phase, reason, message)
-	return f
+	return c.explainCSV(u, reason, message).by(fmt.Sprintf("phase %s (%s): %s", phase, reason, message))
 }
 
 // explainCSV words the reasons that OLM gives.
@@ -69,16 +67,12 @@ func (c *chain) explainCSV(u *unstructured.Unstructured, reason, message string)
 
 // unsupportedGroup explains that OperatorGroup and install modes do not match.
 func (c *chain) unsupportedGroup(u *unstructured.Unstructured) *Finding {
-	read, err := readCSV(u)
-	if err != nil {
-		read = &csv{} // without a name there is no CSV to be here
-	}
 	problem := "the OperatorGroup of its namespace asks for an install mode that it does not support"
 	hint := "install it into another namespace"
 	if g := c.groupOf(u.GetNamespace()); g != nil {
 		mode := modeOf(u.GetNamespace(), targetsOf(g))
 		problem = fmt.Sprintf("%s is for %s (install mode %s), and the operator supports only: %s",
-			kube.RefOf(g), mode.describe(u.GetNamespace()), mode.Type, supported(read.modes))
+			kube.RefOf(g), mode.describe(u.GetNamespace()), mode.Type, supported(modesOf(u)))
 		hint = fmt.Sprintf("set spec.installModes of type %s to supported: true and bundle again, or install into another namespace", mode.Type)
 	}
 	return c.finding(u, soon, problem, hint)
@@ -86,10 +80,8 @@ func (c *chain) unsupportedGroup(u *unstructured.Unstructured) *Finding {
 
 // groupOf is the first OperatorGroup of a namespace.
 func (c *chain) groupOf(namespace string) *unstructured.Unstructured {
-	for _, g := range c.groups {
-		if g.GetNamespace() == namespace {
-			return g
-		}
+	if here := c.groups.in(namespace); len(here) > 0 {
+		return here[0]
 	}
 	return nil
 }

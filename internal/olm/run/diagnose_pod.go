@@ -24,7 +24,7 @@ func revisionOf(rs *unstructured.Unstructured) int64 {
 
 // checkDeployment walks from a Deployment to its pods; nil if it is available.
 func (c *chain) checkDeployment(ctx context.Context, r Reader, d *unstructured.Unstructured) *Finding {
-	available, _ := conditionOf(d, "Available")
+	available := conditionOf(d, "Available")
 	// Until then the status and the pods are those of an older spec.
 	if number(d, "status", "observedGeneration") < d.GetGeneration() {
 		return c.finding(d, waitOnly, "its controller has not seen the last change", "")
@@ -44,17 +44,16 @@ func (c *chain) checkDeployment(ctx context.Context, r Reader, d *unstructured.U
 			return f
 		}
 	}
-	if failed, ok := conditionOf(d, "ReplicaFailure"); ok && failed.status == "True" {
+	if failed := conditionOf(d, "ReplicaFailure"); failed.status == "True" {
 		return c.refused(d, failed)
 	}
-	f := c.finding(d, waitOnly, fmt.Sprintf("%d of %d replicas are available", number(d, "status", "availableReplicas"), max(number(d, "spec", "replicas"), 1)), "")
-	f.Condition = available.text()
-	return f
+	return c.finding(d, waitOnly, fmt.Sprintf("%d of %d replicas are available",
+		number(d, "status", "availableReplicas"), max(number(d, "spec", "replicas"), 1)), "").by(available.text())
 }
 
 // checkReplicaSet walks from a ReplicaSet to its pods.
 func (c *chain) checkReplicaSet(ctx context.Context, r Reader, rs *unstructured.Unstructured) *Finding {
-	if failed, ok := conditionOf(rs, "ReplicaFailure"); ok && failed.status == "True" {
+	if failed := conditionOf(rs, "ReplicaFailure"); failed.status == "True" {
 		return c.refused(rs, failed)
 	}
 	for _, pod := range c.pods.ownedBy(rs) {
@@ -78,9 +77,7 @@ func (c *chain) refused(u *unstructured.Unstructured, failed condition) *Finding
 	case strings.Contains(failed.message, "serviceaccount") && strings.Contains(failed.message, "not found"):
 		hint = "add the service account's permissions to the CSV: OLM makes the account from them"
 	}
-	f := c.finding(u, soon, "no pod can be made: "+oneLine(failed.message), hint)
-	f.Condition = failed.text()
-	return f
+	return c.finding(u, soon, "no pod can be made: "+oneLine(failed.message), hint).by(failed.text())
 }
 
 // checkPod says what keeps a pod from being ready; nil if nothing does.
@@ -88,10 +85,8 @@ func (c *chain) checkPod(ctx context.Context, r Reader, pod *unstructured.Unstru
 	if phase := text(pod, "status", "phase"); phase == "Succeeded" || pod.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	if s, ok := conditionOf(pod, "PodScheduled"); ok && s.status == "False" {
-		f := c.finding(pod, patient, "it cannot be scheduled: "+oneLine(s.message), "add a node, or lower what the pod asks for")
-		f.Condition = s.text()
-		return f
+	if s := conditionOf(pod, "PodScheduled"); s.status == "False" {
+		return c.finding(pod, patient, "it cannot be scheduled: "+oneLine(s.message), "add a node, or lower what the pod asks for").by(s.text())
 	}
 	if f := c.checkMounts(pod); f != nil {
 		return f
@@ -103,12 +98,11 @@ func (c *chain) checkPod(ctx context.Context, r Reader, pod *unstructured.Unstru
 			}
 		}
 	}
-	ready, ok := conditionOf(pod, "Ready")
-	if ok && ready.status == "True" {
+	ready := conditionOf(pod, "Ready")
+	if ready.status == "True" {
 		return nil
 	}
-	f := c.finding(pod, waitOnly, "it is not ready", "")
-	f.Condition = ready.text()
+	f := c.finding(pod, waitOnly, "it is not ready", "").by(ready.text())
 	if text(pod, "status", "phase") == "Running" {
 		f.Log = logTail(ctx, r, pod, "", false, logLines)
 	}
@@ -259,22 +253,14 @@ const forbiddenPattern = `User \\?"system:serviceaccount:([^:"\\]+):([^"\\]+)\\?
 // operator healthy that may not read what it watches.
 func (c *chain) checkRights(ctx context.Context, r Reader, pods objects) (*Finding, error) {
 	pattern := regexp.MustCompile(forbiddenPattern)
-	for _, pod := range pods {
-		if pod.GetDeletionTimestamp() != nil {
-			continue
+	pods = pods.where(func(pod *unstructured.Unstructured) bool { return pod.GetDeletionTimestamp() == nil })
+	for pod, log := range logsOf(ctx, r, pods, kube.LogOptions{Tail: workLines}) {
+		f, err := c.forbidden(ctx, r, pod, log, pattern)
+		if f == nil && err == nil {
+			f, err = c.blind(ctx, r, pod, log)
 		}
-		for _, s := range entries(pod, "spec", "containers") {
-			data, err := r.Logs(ctx, pod.GetNamespace(), pod.GetName(), kube.LogOptions{Container: field(s, "name"), Tail: 200})
-			if err != nil {
-				continue // it may not have started: that is for others to find
-			}
-			f, err := c.forbidden(ctx, r, pod, data, pattern)
-			if f == nil && err == nil {
-				f, err = c.blind(ctx, r, pod, data)
-			}
-			if f != nil || err != nil {
-				return f, err
-			}
+		if f != nil || err != nil {
+			return f, err
 		}
 	}
 	return nil, nil
@@ -290,18 +276,12 @@ const controllerPattern = `\bcontroller"?[=:]\s*"([^"]+)"`
 func (c *chain) beginning(ctx context.Context, r Reader, pods objects) bool {
 	name := regexp.MustCompile(controllerPattern)
 	waits := false
-	for _, pod := range pods {
-		for _, s := range entries(pod, "spec", "containers") {
-			log, err := r.Logs(ctx, pod.GetNamespace(), pod.GetName(), kube.LogOptions{Container: field(s, "name"), Tail: 200})
-			if err != nil {
-				continue // it may not have started: that is for others to find
-			}
-			idle, works := workOf(strings.ToLower(string(log)), name)
-			if works {
-				return false // the others wait for it to go
-			}
-			waits = waits || idle
+	for _, log := range logsOf(ctx, r, pods, kube.LogOptions{Tail: workLines}) {
+		idle, works := workOf(strings.ToLower(log), name)
+		if works {
+			return false // the others wait for it to go
 		}
+		waits = waits || idle
 	}
 	return waits
 }
@@ -334,16 +314,13 @@ func workOf(log string, controller *regexp.Regexp) (waits, works bool) {
 }
 
 // forbidden turns the refusals in a log that still hold into a finding.
-func (c *chain) forbidden(ctx context.Context, r Reader, pod *unstructured.Unstructured, log []byte, pattern *regexp.Regexp) (*Finding, error) {
+func (c *chain) forbidden(ctx context.Context, r Reader, pod *unstructured.Unstructured, log string, pattern *regexp.Regexp) (*Finding, error) {
 	asked := map[kube.Access]bool{}
 	var missing []kube.Access
 	line := ""
-	for _, m := range pattern.FindAllSubmatch(log, -1) {
-		resource, sub, _ := strings.Cut(string(m[4]), "/")
-		a := kube.Access{
-			AccountNamespace: string(m[1]), Account: string(m[2]), Verb: string(m[3]),
-			Resource: resource, Subresource: sub, Group: string(m[5]), Namespace: string(m[6]),
-		}
+	for _, m := range pattern.FindAllStringSubmatch(log, -1) {
+		resource, sub, _ := strings.Cut(m[4], "/")
+		a := kube.Access{AccountNamespace: m[1], Account: m[2], Verb: m[3], Resource: resource, Subresource: sub, Group: m[5], Namespace: m[6]}
 		if asked[a] {
 			continue
 		}
@@ -355,7 +332,7 @@ func (c *chain) forbidden(ctx context.Context, r Reader, pod *unstructured.Unstr
 			return nil, fmt.Errorf("check the operator's rights: %w", err)
 		}
 		if !allowed {
-			missing, line = append(missing, a), cmp.Or(line, lineWith(string(log), string(m[0])))
+			missing, line = append(missing, a), cmp.Or(line, lineWith(log, m[0]))
 		}
 	}
 	if len(missing) == 0 {
@@ -393,23 +370,23 @@ const kindPattern = `controllerGroup"?[=:]\s*"([^"]*)",?\s*"?controllerKind"?[=:
 // blind looks for a kind of the CSV's that has a controller, by the log, and
 // that the operator may not list and watch. Nothing says so for minutes after an
 // upgrade: a watch that was allowed when it began goes on.
-func (c *chain) blind(ctx context.Context, r Reader, pod *unstructured.Unstructured, log []byte) (*Finding, error) {
+func (c *chain) blind(ctx context.Context, r Reader, pod *unstructured.Unstructured, log string) (*Finding, error) {
 	account := text(pod, "spec", "serviceAccountName")
 	asked := map[string]bool{}
-	for _, m := range regexp.MustCompile(kindPattern).FindAllSubmatch(log, -1) {
-		resource := c.resourceOf(string(m[1]), string(m[2]))
+	for _, m := range regexp.MustCompile(kindPattern).FindAllStringSubmatch(log, -1) {
+		resource := c.resourceOf(m[1], m[2])
 		if account == "" || resource == "" || asked[resource] {
 			continue
 		}
 		asked[resource] = true
 		for _, verb := range []string{"list", "watch"} {
-			a := kube.Access{AccountNamespace: pod.GetNamespace(), Account: account, Verb: verb, Group: string(m[1]), Resource: resource}
+			a := kube.Access{AccountNamespace: pod.GetNamespace(), Account: account, Verb: verb, Group: m[1], Resource: resource}
 			allowed, err := c.allowedSomewhere(ctx, r, &a)
 			if err != nil {
 				return nil, err
 			}
 			if !allowed {
-				return c.mayNot(pod, lineWith(string(log), string(m[0])), a), nil
+				return c.mayNot(pod, lineWith(log, m[0]), a), nil
 			}
 		}
 	}

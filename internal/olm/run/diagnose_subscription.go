@@ -12,8 +12,8 @@ func (c *chain) checkSubscription(ctx context.Context, r Reader) *Finding {
 	if c.subscription == nil {
 		return nil
 	}
-	failed, ok := conditionOf(c.subscription, "ResolutionFailed")
-	if !ok || failed.status != "True" {
+	failed := conditionOf(c.subscription, "ResolutionFailed")
+	if failed.status != "True" {
 		return nil
 	}
 	// One catalog that does not answer keeps every Subscription of the
@@ -24,14 +24,14 @@ func (c *chain) checkSubscription(ctx context.Context, r Reader) *Finding {
 	// The first attempt often comes before the catalog is connected, which the
 	// next one puts right: hence the patience.
 	about := c.unresolved(failed.message)
-	f := c.finding(about.subscription, patient, "OLM finds no way to install it: "+about.explainResolution(failed.message), about.resolutionHint(failed.message))
+	problem, hint := about.explainResolution(failed.message)
+	f := c.finding(about.subscription, patient, "OLM finds no way to install it: "+problem, hint).by(failed.text())
 	if about != c {
 		f.Problem += "; until that is solved, OLM installs and upgrades nothing in namespace " + c.namespace
 		if remove := fmt.Sprintf("mysdk cleanup %s -n %s", about.pkg, c.namespace); !strings.Contains(f.Hint, remove) {
 			f.Hint += "\nor remove it: " + remove
 		}
 	}
-	f.Condition = failed.text()
 	return f
 }
 
@@ -56,39 +56,34 @@ func (c *chain) unresolved(message string) *chain {
 	return other
 }
 
-// explainResolution words what OLM's solver says.
-func (c *chain) explainResolution(message string) string {
+// explainResolution words what OLM's solver says, and what to do about it.
+func (c *chain) explainResolution(message string) (problem, hint string) {
 	m := oneLine(message)
+	channel := text(c.subscription, "spec", "channel")
+	hint = fmt.Sprintf("see its conditions: mysdk kubectl describe subscription -n %s %s", c.namespace, c.subscription.GetName())
+	if strings.Contains(m, "no operators found") {
+		hint = "correct spec.channel, spec.name or spec.startingCSV of the Subscription"
+	}
 	switch {
 	case strings.Contains(m, "not referenced by a subscription"):
-		return "a CSV of the package already exists, without a Subscription"
+		return "a CSV of the package already exists, without a Subscription",
+			fmt.Sprintf("remove it with 'mysdk cleanup %s -n %s', then try again", c.pkg, c.namespace)
 	case strings.Contains(m, "no operators found from catalog"):
-		return fmt.Sprintf("nothing of CatalogSource %s/%s reaches namespace %s", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"), c.namespace)
+		hint = "correct spec.source or spec.sourceNamespace of the Subscription, or apply the CatalogSource"
+		if g := c.groupOf(c.namespace); g != nil && g.GetAnnotations()[isolateAnnotation] == "true" {
+			hint = fmt.Sprintf("let the OperatorGroup have the global catalogs: mysdk kubectl annotate operatorgroup -n %s %s %s-",
+				c.namespace, g.GetName(), isolateAnnotation)
+		}
+		return fmt.Sprintf("nothing of CatalogSource %s/%s reaches namespace %s",
+			text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"), c.namespace), hint
 	case strings.Contains(m, "no operators found in channel"):
-		return fmt.Sprintf("the catalog has no channel %q for package %s", text(c.subscription, "spec", "channel"), c.pkg)
+		return fmt.Sprintf("the catalog has no channel %q for package %s", channel, c.pkg), hint
 	case strings.Contains(m, "no operators found in package"):
-		return fmt.Sprintf("the catalog has no package %s", c.pkg)
+		return fmt.Sprintf("the catalog has no package %s", c.pkg), hint
 	case strings.Contains(m, "no operators found with name"):
-		return fmt.Sprintf("the catalog has no %s in channel %q", text(c.subscription, "spec", "startingCSV"), text(c.subscription, "spec", "channel"))
+		return fmt.Sprintf("the catalog has no %s in channel %q", text(c.subscription, "spec", "startingCSV"), channel), hint
 	case strings.Contains(m, "requires") || strings.Contains(m, "dependency"):
-		return "something that the operator depends on is in no catalog"
+		return "something that the operator depends on is in no catalog", hint
 	}
-	return m
-}
-
-// resolutionHint is what to do about what explainResolution says. It goes by
-// the same words of OLM's message.
-func (c *chain) resolutionHint(message string) string {
-	g := c.groupOf(c.namespace)
-	switch {
-	case strings.Contains(message, "no operators found from catalog") && g != nil && g.GetAnnotations()[isolateAnnotation] == "true":
-		return fmt.Sprintf("let the OperatorGroup have the global catalogs: mysdk kubectl annotate operatorgroup -n %s %s %s-", c.namespace, g.GetName(), isolateAnnotation)
-	case strings.Contains(message, "no operators found from catalog"):
-		return "correct spec.source or spec.sourceNamespace of the Subscription, or apply the CatalogSource"
-	case strings.Contains(message, "not referenced by a subscription"):
-		return fmt.Sprintf("remove it with 'mysdk cleanup %s -n %s', then try again", c.pkg, c.namespace)
-	case strings.Contains(message, "no operators found"):
-		return "correct spec.channel, spec.name or spec.startingCSV of the Subscription"
-	}
-	return fmt.Sprintf("see its conditions: mysdk kubectl describe subscription -n %s %s", c.namespace, c.subscription.GetName())
+	return m, hint
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // TestExplainCSV has a sentence and the next step for every reason that OLM
@@ -185,7 +186,7 @@ func TestWhyRemove(t *testing.T) {
 		"{installedCSV: shop.v1, currentCSV: shop.v2}": "the bundle has changed under the same version",
 		"{installedCSV: shop.v0, currentCSV: shop.v1}": "it is not healthy, and OLM upgrades only what is",
 	} {
-		in := &installer{csv: &csv{name: "shop.v2"}, before: &survey{subscription: worldOf(t, subWith+status).objects[0]}, content: "now"}
+		in := &installer{csv: kube.Named(olmV1alpha1, "ClusterServiceVersion", "", "shop.v2"), before: &survey{subscription: worldOf(t, subWith+status).objects[0]}, content: "now"}
 		if got := in.whyRemove(); got != want {
 			t.Errorf("%s: %s", status, got)
 		}
@@ -194,7 +195,7 @@ func TestWhyRemove(t *testing.T) {
 			t.Errorf("%s, the same bundle: %s", status, got)
 		}
 	}
-	in := &installer{csv: &csv{name: "shop.v0.0.2"}, before: &survey{csvs: worldOf(t, liveCSV("2", "Pending")).objects}}
+	in := &installer{csv: kube.Named(olmV1alpha1, "ClusterServiceVersion", "", "shop.v0.0.2"), before: &survey{csvs: worldOf(t, liveCSV("2", "Pending")).objects}}
 	if got := in.whyRemove(); got != "it has been left behind without a Subscription" {
 		t.Errorf("without a Subscription: %s", got)
 	}

@@ -147,7 +147,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 			return err
 		},
 		"glance": func(r Reader) error {
-			w := &waiter{reader: r, now: time.Now, say: func(string, ...any) {}, namespace: "ns", pkg: "shop", want: "shop.v0.0.1", old: "shop.v0.0.0"}
+			w := &waiter{reader: r, watch: watch{now: time.Now, say: func(string, ...any) {}}, namespace: "ns", pkg: "shop", want: "shop.v0.0.1", old: "shop.v0.0.0"}
 			_, err := w.glance(t.Context())
 			return err
 		},

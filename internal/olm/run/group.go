@@ -15,13 +15,13 @@ import (
 
 // groupRequest is what there is to decide about the OperatorGroup of a namespace.
 type groupRequest struct {
-	csv       *csv
+	csv       *unstructured.Unstructured
 	pkg       string
 	namespace string
-	want      Mode                         // zero: what is there, else what the CSV supports
-	groups    []*unstructured.Unstructured // of the namespace
-	others    []string                     // other operators in the namespace, by CSV
-	isolated  bool                         // the bundle needs nothing of the global catalogs
+	want      Mode     // zero: what is there, else what the CSV supports
+	groups    objects  // of the namespace
+	others    []string // other operators in the namespace, by CSV
+	isolated  bool     // the bundle needs nothing of the global catalogs
 }
 
 // groupPlan is the decision: the mode that the operator runs in, and the group
@@ -36,15 +36,11 @@ type groupPlan struct {
 // operators; one that others use, or that is not ours, is not changed.
 func planGroup(r groupRequest) (groupPlan, error) {
 	if len(r.groups) > 1 {
-		var names []string
-		for _, g := range r.groups {
-			names = append(names, g.GetName())
-		}
 		return groupPlan{}, clierr.Failedf("delete all but one, or install into another namespace with --namespace",
-			"namespace %s has %d OperatorGroups (%s), and OLM installs nothing where there is more than one", r.namespace, len(names), strings.Join(names, ", "))
+			"namespace %s has %d OperatorGroups (%s), and OLM installs nothing where there is more than one", r.namespace, len(r.groups), strings.Join(r.groups.names(), ", "))
 	}
 	if len(r.groups) == 0 {
-		mode, err := r.csv.choose(r.want, r.namespace)
+		mode, err := r.choose()
 		if err != nil {
 			return groupPlan{}, err
 		}
@@ -56,7 +52,7 @@ func planGroup(r groupRequest) (groupPlan, error) {
 // reuse decides about the group that is there.
 func (r groupRequest) reuse(g *unstructured.Unstructured) (groupPlan, error) {
 	is := modeOf(r.namespace, targetsOf(g))
-	why := supports(r.csv.modes, is, r.namespace)
+	why := supports(modesOf(r.csv), is, r.namespace)
 	if r.want.Type != "" && r.want.String() != is.String() {
 		why = fmt.Sprintf("--install-mode is %s", r.want)
 	}
@@ -65,7 +61,7 @@ func (r groupRequest) reuse(g *unstructured.Unstructured) (groupPlan, error) {
 	}
 	// Changing the group changes what every operator of the namespace watches.
 	free := isOurs(g) && len(r.others) == 0
-	mode, err := r.csv.choose(r.want, r.namespace)
+	mode, err := r.choose()
 	if err != nil {
 		return groupPlan{}, err
 	}
@@ -97,7 +93,7 @@ func (r groupRequest) misfit(g *unstructured.Unstructured, is Mode, why string) 
 		hint += fmt.Sprintf(", or delete it: mysdk kubectl delete operatorgroup -n %s %s", r.namespace, g.GetName())
 	}
 	return clierr.Failedf(hint, "%s, which decides what the operators of its namespace watch, is for %s, and %s cannot join it: %s",
-		kube.RefOf(g), is.describe(r.namespace), r.csv.name, why)
+		kube.RefOf(g), is.describe(r.namespace), r.csv.GetName(), why)
 }
 
 // describe is the mode in words.
@@ -129,13 +125,8 @@ func isOurs(u *unstructured.Unstructured) bool { return u != nil && u.GetLabels(
 
 // otherOperators are the names of the CSVs in list that are not of this
 // package.
-func otherOperators(list []*unstructured.Unstructured, mine ...string) []string {
-	var names []string
-	for _, u := range list {
-		if !slices.Contains(mine, u.GetName()) {
-			names = append(names, u.GetName())
-		}
-	}
+func otherOperators(list objects, mine ...string) []string {
+	names := list.where(func(u *unstructured.Unstructured) bool { return !slices.Contains(mine, u.GetName()) }).names()
 	slices.Sort(names)
 	return names
 }
@@ -159,7 +150,7 @@ func (in *installer) refuseConflict(ctx context.Context) error {
 			continue
 		}
 		for _, crd := range olm.OwnedCRDs(other) {
-			if !slices.Contains(in.csv.owned, crd) {
+			if !slices.Contains(olm.OwnedCRDs(in.csv), crd) {
 				continue
 			}
 			return clierr.Failedf(fmt.Sprintf("upgrade that one with '%s', remove it with 'mysdk cleanup %s -n %s', or choose other namespaces with --install-mode", in.command("bundle", where), c.packageOf(other), where),

@@ -23,6 +23,7 @@ import (
 	"github.com/example/mysdk/internal/catalog"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm"
 )
 
 // Options say how to run a bundle.
@@ -47,9 +48,9 @@ type Options struct {
 
 	// Embedded says that the cluster serves catalogs itself, without pods.
 	Embedded bool
-	// Publish pushes a catalog as an image, which OLM then serves. Without it
-	// the catalog is kept in ConfigMaps.
-	Publish func(ctx context.Context, c *catalog.Catalog) (Published, error)
+	// Publish pushes a catalog as an image, which OLM then serves from the directory
+	// dir of it. Without Publish the catalog is kept in ConfigMaps.
+	Publish func(ctx context.Context, c *catalog.Catalog) (image, dir string, err error)
 	// FetchCatalog reads the catalog of an image back.
 	FetchCatalog func(ctx context.Context, image string) (*catalog.Catalog, error)
 	// Credentials gives what this machine knows of the registries of images, as
@@ -72,12 +73,6 @@ func (o Options) command(verb, namespace string) string {
 	return fmt.Sprintf("mysdk run %s %s -n %s", verb, cmp.Or(o.From, "BUNDLE"), namespace)
 }
 
-// Published is a catalog image.
-type Published struct {
-	Image string // by digest
-	Dir   string // the catalog in it
-}
-
 // Result is what a run did.
 type Result struct {
 	Package   string `json:"package"`
@@ -94,7 +89,7 @@ type installer struct {
 	client  *kube.Client
 	reader  Reader // the client, for what only looks
 	bundle  *bundle.Bundle
-	csv     *csv
+	csv     *unstructured.Unstructured // of the bundle
 	before  *survey
 	action  string
 	group   groupPlan
@@ -116,20 +111,27 @@ func Install(ctx context.Context, c *kube.Client, b *bundle.Bundle, o Options) (
 	if err := in.plan(ctx); err != nil {
 		return Result{}, err
 	}
-	undo, err := in.prepare(ctx)
-	if err != nil {
+	if err := in.render(ctx); err != nil {
 		return Result{}, err
 	}
-	err = in.write(ctx)
+	// Last, as nothing but a failed run undoes it.
+	undo := func(context.Context) error { return nil }
+	if in.Prepare != nil {
+		var err error
+		if undo, err = in.Prepare(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	err := in.write(ctx)
 	if err == nil {
 		_, made := split(in.apply)
-		err = in.bring(ctx, made, in.csv.name, in.replaced(), in.wanted())
+		err = in.bring(ctx, made, in.csv.GetName(), in.replaced(), in.wanted())
 	}
 	if err != nil {
 		return Result{}, in.failed(ctx, err, undo)
 	}
 	return Result{
-		Package: b.Package, CSV: in.csv.name, Replaced: in.replaced(), Namespace: o.Namespace,
+		Package: b.Package, CSV: in.csv.GetName(), Replaced: in.replaced(), Namespace: o.Namespace,
 		Mode: in.group.mode.String(), Action: in.action,
 	}, nil
 }
@@ -137,10 +139,10 @@ func Install(ctx context.Context, c *kube.Client, b *bundle.Bundle, o Options) (
 // plan finds out what to do. Nothing is written.
 func (in *installer) plan(ctx context.Context) error {
 	var err error
-	if in.csv, err = readCSV(in.bundle.CSVObject()); err != nil {
-		return err
+	if in.csv = in.bundle.CSVObject(); in.csv == nil || in.csv.GetName() == "" {
+		return clierr.Failedf("run 'mysdk bundle validate' on it", "the bundle has no ClusterServiceVersion with a name")
 	}
-	if err := refused(in.bundle.CSVObject()); err != nil {
+	if err := refused(in.csv); err != nil {
 		return err
 	}
 	if in.bundle.Package == "" {
@@ -156,7 +158,7 @@ func (in *installer) plan(ctx context.Context) error {
 	if err := requireOLM(ctx, in.reader); err != nil {
 		return err
 	}
-	if in.before, err = takeSurvey(ctx, in.reader, in.Namespace, in.bundle.Package, in.csv.owned); err != nil {
+	if in.before, err = takeSurvey(ctx, in.reader, in.Namespace, in.bundle.Package, olm.OwnedCRDs(in.csv)); err != nil {
 		return err
 	}
 	in.channel = in.chooseChannel()
@@ -175,7 +177,7 @@ func (in *installer) plan(ctx context.Context) error {
 	}
 	in.group, err = planGroup(groupRequest{
 		csv: in.csv, pkg: in.bundle.Package, namespace: in.Namespace, want: in.Mode, groups: in.before.groups,
-		others: otherOperators(in.before.csvs, in.csv.name, text(in.before.subscription, "status", "installedCSV"), text(in.before.subscription, "status", "currentCSV")), isolated: !needy,
+		others: otherOperators(in.before.csvs, append(csvsOfSubscription(in.before.subscription), in.csv.GetName())...), isolated: !needy,
 	})
 	if err != nil {
 		return err
@@ -191,16 +193,8 @@ func (in *installer) plan(ctx context.Context) error {
 
 // chooseChannel is the channel of the Subscription, or the bundle's own.
 func (in *installer) chooseChannel() string {
-	if ch := text(in.before.subscription, "spec", "channel"); ch != "" {
-		return ch
-	}
-	if in.bundle.DefaultChannel != "" {
-		return in.bundle.DefaultChannel
-	}
-	if len(in.bundle.Channels) > 0 {
-		return in.bundle.Channels[0]
-	}
-	return "alpha" // operator-registry's own default
+	own := append(slices.Clone(in.bundle.Channels), "alpha") // operator-registry's own default
+	return cmp.Or(text(in.before.subscription, "spec", "channel"), in.bundle.DefaultChannel, own[0])
 }
 
 // digest tells bundles apart, whatever their version says.
@@ -214,20 +208,8 @@ func digest(b *bundle.Bundle, channel string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// prepare makes the objects to apply, publishes the catalog and does what the
-// cluster needs besides. That comes last, as nothing but a failed run undoes
-// it.
-func (in *installer) prepare(ctx context.Context) (undo func(context.Context) error, err error) {
-	if err := in.render(ctx); err != nil {
-		return nil, err
-	}
-	if in.Prepare == nil {
-		return func(context.Context) error { return nil }, nil
-	}
-	return in.Prepare(ctx)
-}
-
-// render makes the objects. The Subscription is the last of them.
+// render makes the objects to apply, and publishes the catalog. The Subscription is
+// the last of them.
 func (in *installer) render(ctx context.Context) error {
 	now, err := in.before.catalogNow(ctx, in.Options)
 	if err != nil {
@@ -249,7 +231,7 @@ func (in *installer) render(ctx context.Context) error {
 	}
 	// startingCSV is read once, when OLM begins: an upgrade goes on from what is
 	// installed.
-	start := in.csv.name
+	start := in.csv.GetName()
 	if was := text(in.before.subscription, "spec", "startingCSV"); was != "" && in.action != Reinstalled {
 		start = was
 	}
@@ -295,22 +277,14 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 	if err != nil {
 		return nil, err
 	}
-	objs := catalogObjects{
-		pkg: in.bundle.Package, namespace: in.Namespace, content: fmt.Sprintf("%.16x", sha256.Sum256(data)), secrets: in.PullSecrets,
-		account: in.ServiceAccount, pullPolicy: in.PullPolicy, opmImage: in.OPMImage,
-	}
-	if in.Embedded {
-		objs.ca, objs.tls = in.CASecret, registryTLS(in.Options)
-	}
-	objs.pullPolicy = cmp.Or(objs.pullPolicy, "IfNotPresent")
-	objs.opmImage = cmp.Or(objs.opmImage, opmImage)
+	objs := catalogObjects{in.Options, in.bundle.Package, fmt.Sprintf("%.16x", sha256.Sum256(data))}
 	// The embedded cluster serves ConfigMaps itself, sooner than any pod could.
 	if in.Publish != nil && !in.Embedded {
-		p, err := in.Publish(ctx, c)
+		image, dir, err := in.Publish(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		return []*unstructured.Unstructured{objs.byImage(p.Image, p.Dir)}, nil
+		return objects{objs.byImage(image, dir)}, nil
 	}
 	list, err := pieces(c, in.Embedded)
 	if err != nil {
@@ -426,15 +400,14 @@ func failedJobs(ctx context.Context, r Reader, namespace string) ([]*unstructure
 		return nil, err
 	}
 	return objects(jobs).where(func(u *unstructured.Unstructured) bool {
-		c, ok := conditionOf(u, "Failed")
-		return ok && c.status == "True"
+		return conditionOf(u, "Failed").status == "True"
 	}), nil
 }
 
 // await waits for the CSV named want, of content.
 func (in *installer) await(ctx context.Context, want, old, content string, timeout time.Duration) error {
 	w := &waiter{
-		reader: in.reader, now: in.Now, say: in.Say, namespace: in.Namespace, pkg: in.bundle.Package,
+		reader: in.reader, watch: watch{now: in.Now, say: in.Say}, namespace: in.Namespace, pkg: in.bundle.Package,
 		want: want, old: old, content: content, timeout: timeout,
 		found: in.shareSecrets,
 		approve: func(ctx context.Context, plan *unstructured.Unstructured) error {

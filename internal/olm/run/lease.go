@@ -3,9 +3,6 @@ package run
 import (
 	"context"
 	"regexp"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/kube"
 )
@@ -20,9 +17,9 @@ const logStart = 1 << 20
 // leaderLeases are the leases by which the operators of these CSVs elect their
 // leader. When a CSV goes, its roles go before its pods, and the lease cannot
 // be given back: whoever comes next would wait for it to expire.
-func leaderLeases(ctx context.Context, r Reader, namespace string, csvs ...string) ([]*unstructured.Unstructured, error) {
+func leaderLeases(ctx context.Context, r Reader, namespace string, csvs ...string) (objects, error) {
 	pattern := regexp.MustCompile(lockPattern)
-	var leases []*unstructured.Unstructured
+	var leases objects
 	for _, name := range csvs {
 		c, err := look(ctx, r, namespace, "", name)
 		if err != nil {
@@ -32,19 +29,11 @@ func leaderLeases(ctx context.Context, r Reader, namespace string, csvs ...strin
 		if csv == nil {
 			continue
 		}
-		for _, pod := range c.podsOf(c.deployments.ownedBy(csv)) {
-			for _, s := range entries(pod, "spec", "containers") {
-				log, err := r.Logs(ctx, namespace, pod.GetName(), kube.LogOptions{Container: field(s, "name"), Limit: logStart})
-				if err != nil {
-					continue // it never ran
-				}
-				for _, m := range pattern.FindAllSubmatch(log, -1) {
-					lease := kube.Named("coordination.k8s.io/v1", "Lease", string(m[1]), string(m[2]))
-					known := slices.ContainsFunc(leases, func(l *unstructured.Unstructured) bool { return kube.RefOf(l) == kube.RefOf(lease) })
-					// Only in the operator's own namespace is it surely its own.
-					if lease.GetNamespace() == namespace && !known {
-						leases = append(leases, lease)
-					}
+		for _, log := range logsOf(ctx, r, c.podsOf(c.deployments.ownedBy(csv)), kube.LogOptions{Limit: logStart}) {
+			for _, m := range pattern.FindAllStringSubmatch(log, -1) {
+				// Only in the operator's own namespace is it surely its own.
+				if m[1] == namespace && leases.find(m[2]) == nil {
+					leases = append(leases, kube.Named("coordination.k8s.io/v1", "Lease", namespace, m[2]))
 				}
 			}
 		}

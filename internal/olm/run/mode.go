@@ -48,9 +48,9 @@ func ParseMode(s string) (Mode, error) {
 		}
 	}
 	switch {
-	case !slices.Contains(modeTypes(), name):
+	case !slices.Contains(modeTypes, name):
 		hint := modeExample
-		if near := clierr.Closest(name, modeTypes()); near != "" {
+		if near := clierr.Closest(name, modeTypes); near != "" {
 			hint = fmt.Sprintf("did you mean %s?", near)
 		}
 		return Mode{}, clierr.Usagef(hint, "--install-mode: there is no install mode %q", name)
@@ -65,9 +65,7 @@ func ParseMode(s string) (Mode, error) {
 }
 
 // modeTypes are the modes in the order in which one is chosen.
-func modeTypes() []string {
-	return []string{allNamespaces, ownNamespace, singleNamespace, multiNamespace}
-}
+var modeTypes = []string{allNamespaces, ownNamespace, singleNamespace, multiNamespace}
 
 // String is the mode as typed.
 func (m Mode) String() string {
@@ -117,7 +115,7 @@ func supports(modes map[string]bool, m Mode, own string) string {
 // supported lists the modes that are true, for messages.
 func supported(modes map[string]bool) string {
 	var list []string
-	for _, t := range modeTypes() {
+	for _, t := range modeTypes {
 		if modes[t] {
 			list = append(list, t)
 		}
@@ -128,33 +126,30 @@ func supported(modes map[string]bool) string {
 	return strings.Join(list, ", ")
 }
 
-// choose returns the mode to install c in: the wanted one if c supports it, or
-// the first that needs no further namespaces.
-func (c *csv) choose(want Mode, own string) (Mode, error) {
+// choose returns the mode to install the CSV in: the wanted one if it supports that,
+// or the first that needs no further namespaces.
+func (r groupRequest) choose() (Mode, error) {
+	want, own, modes := r.want, r.namespace, modesOf(r.csv)
 	if want.Type == singleNamespace && want.Targets[0] == own {
 		return Mode{}, clierr.Usagef("add --install-mode OwnNamespace, or name another namespace",
 			"--install-mode: %s is the namespace that the operator is installed in", own)
 	}
 	if want.Type != "" {
-		if why := supports(c.modes, want, own); why != "" {
-			return Mode{}, clierr.Usagef(c.modesHint(), "%s cannot be installed with --install-mode %s: %s", c.name, want, why)
+		if why := supports(modes, want, own); why != "" {
+			hint := fmt.Sprintf("it supports %s; others are turned on in spec.installModes of the base below config/manifests", supported(modes))
+			return Mode{}, clierr.Usagef(hint, "%s cannot be installed with --install-mode %s: %s", r.csv.GetName(), want, why)
 		}
 		return want, nil
 	}
 	for _, t := range []string{allNamespaces, ownNamespace} {
-		if c.modes[t] {
+		if modes[t] {
 			return Mode{Type: t}, nil
 		}
 	}
-	if len(c.modes) == 0 || supported(c.modes) == "none" {
+	if supported(modes) == "none" {
 		return Mode{}, clierr.Failedf("set one of spec.installModes to supported: true, then run 'mysdk bundle generate'",
-			"%s supports no install mode", c.name)
+			"%s supports no install mode", r.csv.GetName())
 	}
 	return Mode{}, clierr.Usagef("add --install-mode SingleNamespace=ns or --install-mode MultiNamespace=a,b",
-		"%s supports only %s, which takes the namespaces to watch", c.name, supported(c.modes))
-}
-
-// modesHint says which modes there are instead.
-func (c *csv) modesHint() string {
-	return fmt.Sprintf("it supports %s; others are turned on in spec.installModes of the base below config/manifests", supported(c.modes))
+		"%s supports only %s, which takes the namespaces to watch", r.csv.GetName(), supported(modes))
 }

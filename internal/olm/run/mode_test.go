@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
 func TestParseMode(t *testing.T) {
@@ -68,12 +70,14 @@ func FuzzParseMode(f *testing.F) {
 }
 
 // modes makes the CSV that supports these and no others.
-func modes(list ...string) *csv {
-	c := &csv{name: "shop.v1", modes: map[string]bool{allNamespaces: false, ownNamespace: false, singleNamespace: false, multiNamespace: false}}
-	for _, m := range list {
-		c.modes[m] = true
+func modes(list ...string) *unstructured.Unstructured {
+	u := kube.Named(olmV1alpha1, "ClusterServiceVersion", "", "shop.v1")
+	var all []any
+	for _, m := range modeTypes {
+		all = append(all, map[string]any{"type": m, "supported": slices.Contains(list, m)})
 	}
-	return c
+	u.Object["spec"] = map[string]any{"installModes": all}
+	return u
 }
 
 // group makes an OperatorGroup.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
@@ -90,13 +91,9 @@ func subscription(pkg, namespace, channel, start, content string) *unstructured.
 
 // catalogObjects is what it takes to make a CatalogSource and what serves it.
 type catalogObjects struct {
-	pkg, namespace string
-	content        string   // digest of the catalog
-	secrets        []string // image pull secrets
-	account        string   // service account of the pods
-	ca, tls        string   // values of the registry's annotations; empty: none
-	pullPolicy     string
-	opmImage       string
+	Options
+	pkg     string
+	content string // digest of the catalog
 }
 
 // source makes the CatalogSource. How it is served is for spec to say.
@@ -104,38 +101,33 @@ func (c catalogObjects) source(spec map[string]any) *unstructured.Unstructured {
 	spec["sourceType"] = "grpc"
 	spec["displayName"] = c.pkg
 	spec["publisher"] = "mysdk run bundle"
-	if len(c.secrets) > 0 {
-		spec["secrets"] = anys(c.secrets)
+	if len(c.PullSecrets) > 0 {
+		spec["secrets"] = anys(c.PullSecrets)
 	}
-	u := made(c.pkg, olmV1alpha1, "CatalogSource", c.namespace, catalogName(c.pkg), map[string]any{"spec": spec})
+	u := made(c.pkg, olmV1alpha1, "CatalogSource", c.Namespace, catalogName(c.pkg), map[string]any{"spec": spec})
 	notes := map[string]string{contentAnnotation: c.content}
-	if c.ca != "" {
-		notes[state.RegistryCAAnnotation] = c.ca
+	var ways []string
+	if c.SkipVerify {
+		ways = append(ways, "skip-verify")
 	}
-	if c.tls != "" {
-		notes[state.RegistryTLSAnnotation] = c.tls
+	if c.PlainHTTP {
+		ways = append(ways, "plain-http")
+	}
+	if c.Embedded && len(ways) > 0 {
+		notes[state.RegistryTLSAnnotation] = strings.Join(ways, ",")
+	}
+	if c.Embedded && c.CASecret != "" {
+		notes[state.RegistryCAAnnotation] = c.CASecret
 	}
 	u.SetAnnotations(notes)
 	return u
-}
-
-// registryTLS is the value of state.RegistryTLSAnnotation.
-func registryTLS(o Options) string {
-	var ways []string
-	if o.SkipVerify {
-		ways = append(ways, "skip-verify")
-	}
-	if o.PlainHTTP {
-		ways = append(ways, "plain-http")
-	}
-	return strings.Join(ways, ",")
 }
 
 // byAddress makes a CatalogSource that the Service of that name serves: the
 // one of serve, or on the embedded cluster none, which serves a catalog by the
 // CatalogSource's own name.
 func (c catalogObjects) byAddress(service string) *unstructured.Unstructured {
-	return c.source(map[string]any{"address": fmt.Sprintf("%s.%s.svc:%d", service, c.namespace, registryPort)})
+	return c.source(map[string]any{"address": fmt.Sprintf("%s.%s.svc:%d", service, c.Namespace, registryPort)})
 }
 
 // byImage makes a CatalogSource whose pods OLM makes itself: its opm serves
@@ -154,7 +146,7 @@ func (c catalogObjects) configMaps(pieces []piece) []*unstructured.Unstructured 
 		if strings.HasSuffix(p.file, state.CompressedEnd) {
 			field, data = "binaryData", base64.StdEncoding.EncodeToString([]byte(p.data))
 		}
-		u := made(c.pkg, "v1", "ConfigMap", c.namespace, fmt.Sprintf("%s-%d", catalogName(c.pkg), i), map[string]any{field: map[string]any{p.file: data}})
+		u := made(c.pkg, "v1", "ConfigMap", c.Namespace, fmt.Sprintf("%s-%d", catalogName(c.pkg), i), map[string]any{field: map[string]any{p.file: data}})
 		u.SetLabels(map[string]string{runLabel: c.pkg, state.CatalogLabel: catalogName(c.pkg)})
 		list = append(list, u)
 	}
@@ -172,8 +164,9 @@ func (c catalogObjects) serve(pieces []piece) ([]*unstructured.Unstructured, err
 		files = append(files, p.file)
 	}
 	return kube.RenderManifests(serverText, "server.yaml", map[string]any{
-		"Package": c.pkg, "Namespace": c.namespace, "Catalog": catalogName(c.pkg), "Content": c.content, "Files": files,
-		"Image": c.opmImage, "PullPolicy": c.pullPolicy, "Account": c.account, "Secrets": c.secrets, "Port": registryPort,
+		"Package": c.pkg, "Namespace": c.Namespace, "Catalog": catalogName(c.pkg), "Content": c.content, "Files": files,
+		"Image": cmp.Or(c.OPMImage, opmImage), "PullPolicy": cmp.Or(c.PullPolicy, "IfNotPresent"), "Account": c.ServiceAccount,
+		"Secrets": c.PullSecrets, "Port": registryPort,
 	})
 }
 

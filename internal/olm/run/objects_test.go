@@ -41,7 +41,7 @@ func TestCompressedPiece(t *testing.T) {
 		t.Fatalf("%d bytes of %d, %v", len(small.data), len(large.data), err)
 	}
 	got := map[string]string{}
-	for _, u := range (catalogObjects{pkg: "shop", namespace: "ns"}).configMaps([]piece{plain, small}) {
+	for _, u := range (catalogObjects{Options: Options{Namespace: "ns"}, pkg: "shop"}).configMaps([]piece{plain, small}) {
 		var m corev1.ConfigMap
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m); err != nil {
 			t.Fatal(err)
@@ -101,9 +101,9 @@ func TestPieces(t *testing.T) {
 
 // TestObjects compares the objects of a run with what they are to be.
 func TestObjects(t *testing.T) {
-	plain := catalogObjects{pkg: "shop", namespace: "ns", content: "sum", pullPolicy: "IfNotPresent", opmImage: "opm:1"}
+	plain := catalogObjects{Options{Namespace: "ns", PullPolicy: "IfNotPresent", OPMImage: "opm:1"}, "shop", "sum"}
 	secret := plain
-	secret.secrets, secret.account = []string{"pull"}, "reader"
+	secret.PullSecrets, secret.ServiceAccount = []string{"pull"}, "reader"
 	server, err := secret.serve([]piece{{"catalog-0.json", "{}"}, {"catalog-1.json", "{}"}})
 	if err != nil {
 		t.Fatal(err)

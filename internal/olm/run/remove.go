@@ -69,7 +69,7 @@ func (in *installer) whyRemove() string {
 		return "it has been left behind without a Subscription"
 	case in.before.stalled != nil:
 		return "the upgrade to " + in.before.stalled.GetName() + " failed"
-	case changed && slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.name):
+	case changed && slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.GetName()):
 		return "the bundle has changed under the same version"
 	case in.group.moved:
 		return "the OperatorGroup of its namespace changes"
@@ -94,8 +94,8 @@ func csvsOfSubscription(sub *unstructured.Unstructured) []string {
 // of an upgrade that has not worked.
 func (in *installer) standing() []string {
 	names := csvsOfSubscription(in.before.subscription)
-	if in.before.csvs.find(in.csv.name) != nil && !slices.Contains(names, in.csv.name) {
-		names = append(names, in.csv.name)
+	if in.before.csvs.find(in.csv.GetName()) != nil && !slices.Contains(names, in.csv.GetName()) {
+		names = append(names, in.csv.GetName())
 	}
 	if in.before.stalled != nil {
 		names = append(names, in.before.stalled.GetName())
@@ -114,11 +114,7 @@ func removeOperator(ctx context.Context, c *kube.Client, sub *unstructured.Unstr
 	if err := endPlans(ctx, c, sub, namespace, csvs, o); err != nil {
 		return err
 	}
-	var list []*unstructured.Unstructured
-	for _, name := range csvs {
-		list = append(list, kube.Named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
-	}
-	if _, err := c.Delete(ctx, list, o); err != nil {
+	if _, err := c.Delete(ctx, namedCSVs(namespace, csvs), o); err != nil {
 		return err
 	}
 	if err := keepGone(ctx, c, namespace, csvs, o); err != nil {
@@ -152,20 +148,21 @@ func keepGone(ctx context.Context, c *kube.Client, namespace string, csvs []stri
 
 // returned are those of the CSVs that are there, and the plans for them.
 func returned(ctx context.Context, r Reader, namespace string, csvs []string) ([]*unstructured.Unstructured, error) {
-	back, err := endablePlans(ctx, r, namespace, csvs)
+	plans, err := endablePlans(ctx, r, namespace, csvs)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range csvs {
-		live, err := r.Read(ctx, kube.Named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
-		if err != nil {
-			return nil, err
-		}
-		if live != nil {
-			back = append(back, live)
-		}
+	live, err := readAll(ctx, r, namedCSVs(namespace, csvs))
+	return append(plans, live...), err
+}
+
+// namedCSVs are CSVs of a namespace with nothing but their names.
+func namedCSVs(namespace string, names []string) objects {
+	var list objects
+	for _, name := range names {
+		list = append(list, kube.Named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
 	}
-	return back, nil
+	return list
 }
 
 // endPlans keeps OLM from making CSVs again that are about to be deleted. It
@@ -222,17 +219,12 @@ func awaitPlans(ctx context.Context, r Reader, namespace string, csvs []string) 
 // unsettled reports whether OLM still has to note that it is done with one of
 // the CSVs that work.
 func unsettled(ctx context.Context, r Reader, namespace string, csvs []string) (bool, error) {
-	var working []string
-	for _, name := range csvs {
-		live, err := r.Read(ctx, kube.Named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
-		if err != nil {
-			return false, err
-		}
-		if text(live, "status", "phase") == "Succeeded" {
-			working = append(working, name)
-		}
+	live, err := readAll(ctx, r, namedCSVs(namespace, csvs))
+	if err != nil {
+		return false, err
 	}
-	plans, err := unfinishedPlans(ctx, r, namespace, working)
+	working := live.where(func(u *unstructured.Unstructured) bool { return text(u, "status", "phase") == "Succeeded" })
+	plans, err := unfinishedPlans(ctx, r, namespace, working.names())
 	return slices.ContainsFunc(plans, func(p *unstructured.Unstructured) bool { return text(p, "status", "phase") == "Installing" }), err
 }
 

@@ -38,9 +38,9 @@ func TestRenderPublished(t *testing.T) {
 	var published *catalog.Catalog
 	o := Options{
 		PullSecrets: []string{"pull"},
-		Publish: func(_ context.Context, c *catalog.Catalog) (Published, error) {
+		Publish: func(_ context.Context, c *catalog.Catalog) (string, string, error) {
 			published = c
-			return Published{Image: "r.example.com/catalog@sha256:1", Dir: "/configs"}, nil
+			return "r.example.com/catalog@sha256:1", "/configs", nil
 		},
 	}
 	in := rendered(t, nsYAML+secretYAML("pull", "kubernetes.io/dockerconfigjson", ".dockerconfigjson: e30="), o)
@@ -58,7 +58,7 @@ func TestRenderPublished(t *testing.T) {
 	if published == nil || len(published.Bundles) != 1 || published.Bundles[0].Name != "shop.v0.0.2" {
 		t.Errorf("published is %+v", published)
 	}
-	o.Publish = func(context.Context, *catalog.Catalog) (Published, error) { return Published{}, errCut }
+	o.Publish = func(context.Context, *catalog.Catalog) (string, string, error) { return "", "", errCut }
 	o.PullSecrets = nil
 	in = running(t, nsYAML, o)
 	if err := errors.Join(in.plan(t.Context()), in.render(t.Context())); !errors.Is(err, errCut) {
@@ -77,8 +77,8 @@ func TestRenderDropsWhatServedBefore(t *testing.T) {
 		}
 	}
 	world := nsYAML + "---\n" + asYAML(t, there...) + strings.ReplaceAll(sourceYAML, "shop-catalog", "another")
-	now := rendered(t, world, Options{Publish: func(context.Context, *catalog.Catalog) (Published, error) {
-		return Published{Image: "r.example.com/catalog@sha256:1", Dir: "/configs"}, nil
+	now := rendered(t, world, Options{Publish: func(context.Context, *catalog.Catalog) (string, string, error) {
+		return "r.example.com/catalog@sha256:1", "/configs", nil
 	}})
 	if d := cmp.Diff([]string{"ConfigMap shop-catalog-0", "Deployment shop-catalog-server", "Service shop-catalog-server"}, refs(now.stale)); d != "" {
 		t.Errorf("stale (-want +got):\n%s", d)
@@ -157,7 +157,7 @@ func TestDigestTellsBundlesApart(t *testing.T) {
 // TestWaiterTells reports each stage once.
 func TestWaiterTells(t *testing.T) {
 	var said []string
-	w := &waiter{namespace: "ns", want: "shop.v1", say: func(_ string, args ...any) { said = append(said, args[0].(string)) }}
+	w := &waiter{namespace: "ns", want: "shop.v1", watch: watch{say: func(_ string, args ...any) { said = append(said, args[0].(string)) }}}
 	sub := func(status string) *unstructured.Unstructured { return worldOf(t, subWith+status).objects[0] }
 	csv := func(status string) *unstructured.Unstructured { return worldOf(t, csvYAML+status).objects[0] }
 	w.tell(nil, nil)
@@ -193,7 +193,7 @@ func TestDependencies(t *testing.T) {
 func TestNewObjects(t *testing.T) {
 	there := worldOf(t, subYAML+sourceYAML).objects
 	in := &installer{before: &survey{subscription: there[0], source: there[1]}, apply: append(objects{kube.Named("v1", "ConfigMap", "ns", "new")}, there...)}
-	if d := cmp.Diff([]string{"ConfigMap new"}, refs(in.newObjects())); d != "" {
+	if d := cmp.Diff([]string{"ConfigMap new"}, refs(kube.Without(in.apply, in.before.all()))); d != "" {
 		t.Errorf("new (-want +got):\n%s", d)
 	}
 	if quiet(kube.DeleteOptions{Progress: func(kube.Result) {}}).Progress != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm"
 )
 
 // rollbackTimeout bounds a rollback, which goes on when the run's own time is
@@ -47,10 +49,7 @@ func (in *installer) failed(ctx context.Context, cause error, undo func(context.
 func (in *installer) restore(ctx context.Context) error {
 	opts := kube.DeleteOptions{Progress: in.Progress}
 	was := text(in.before.subscription, "status", "installedCSV")
-	sub := kube.Named(olmV1alpha1, "Subscription", in.Namespace, in.bundle.Package)
-	if in.before.subscription != nil {
-		sub = in.before.subscription
-	}
+	sub := cmp.Or(in.before.subscription, kube.Named(olmV1alpha1, "Subscription", in.Namespace, in.bundle.Package))
 	again, err := in.comeback()
 	if err != nil {
 		return err
@@ -66,13 +65,13 @@ func (in *installer) restore(ctx context.Context) error {
 	}
 	if !untouched {
 		err = in.withdraw(ctx, sub, was, opts)
-	} else if was != in.csv.name {
-		err = endPlans(ctx, in.client, nil, in.Namespace, []string{in.csv.name}, opts)
+	} else if was != in.csv.GetName() {
+		err = endPlans(ctx, in.client, nil, in.Namespace, []string{in.csv.GetName()}, opts)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := in.client.Delete(ctx, in.newObjects(), opts); err != nil {
+	if _, err := in.client.Delete(ctx, kube.Without(in.apply, in.before.all()), opts); err != nil {
 		return err
 	}
 	// The catalog of before first, with only the bundles of before: OLM could
@@ -102,7 +101,7 @@ func (in *installer) untouched(ctx context.Context) (bool, error) {
 // withdraw takes away what the run has made OLM install, and what that was to
 // replace.
 func (in *installer) withdraw(ctx context.Context, sub *unstructured.Unstructured, was string, opts kube.DeleteOptions) error {
-	csvs := []string{in.csv.name}
+	csvs := []string{in.csv.GetName()}
 	if in.before.stalled != nil {
 		csvs = append(csvs, in.before.stalled.GetName())
 	}
@@ -133,11 +132,6 @@ func (in *installer) dependencies(ctx context.Context) (objects, error) {
 		return text(u, "spec", "source") == catalogName(in.bundle.Package) && text(u, "spec", "sourceNamespace") == in.Namespace &&
 			text(u, "spec", "name") != in.bundle.Package && in.before.subscribed.find(u.GetName()) == nil
 	}), err
-}
-
-// newObjects are those of the run that were not there before.
-func (in *installer) newObjects() []*unstructured.Unstructured {
-	return kube.Without(in.apply, in.before.all())
 }
 
 // all are the objects of the survey that a run may change, in the order in
@@ -182,7 +176,7 @@ func (in *installer) comeback() ([]*unstructured.Unstructured, error) {
 // removeNew deletes what only the run has brought: CRDs without objects, and
 // namespaces.
 func (in *installer) removeNew(ctx context.Context, opts kube.DeleteOptions) error {
-	for _, name := range in.csv.owned {
+	for _, name := range olm.OwnedCRDs(in.csv) {
 		if in.before.crds[name] {
 			continue
 		}

@@ -101,7 +101,7 @@ func secretKey(u *unstructured.Unstructured, key string) ([]byte, error) {
 // it is where this machine knows none.
 func (in *installer) makeSecret(name string, live *unstructured.Unstructured) error {
 	images := slices.Clone(in.CatalogImages)
-	for _, w := range in.csv.deployments {
+	for _, w := range workloadsOf(in.csv) {
 		for _, c := range w.Containers {
 			images = append(images, c.Image)
 		}
@@ -153,7 +153,7 @@ func (in *installer) shareSecrets(ctx context.Context) error {
 	if len(in.PullSecrets) == 0 {
 		return nil
 	}
-	for _, w := range in.csv.deployments {
+	for _, w := range workloadsOf(in.csv) {
 		if w.serviceAccount == "" {
 			continue
 		}

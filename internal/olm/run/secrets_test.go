@@ -9,6 +9,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // secretYAML is a Secret of namespace ns.
@@ -117,8 +118,8 @@ func TestMakeSecretAgain(t *testing.T) {
 			t.Errorf("%s: %d Secrets, %v", name, len(in.secrets), err)
 		}
 		in.apply = in.secrets
-		if len(in.newObjects()) > 0 || len(in.before.all()) != tc.want {
-			t.Errorf("%s: a rollback deletes %v, and brings back %v", name, refs(in.newObjects()), refs(in.before.all()))
+		if added := kube.Without(in.apply, in.before.all()); len(added) > 0 || len(in.before.all()) != tc.want {
+			t.Errorf("%s: a rollback deletes %v, and brings back %v", name, refs(added), refs(in.before.all()))
 		}
 		if _, made, err := PullSecret(t.Context(), in.reader, "ns", "pull"); made != (tc.world == ours) || err != nil {
 			t.Errorf("%s: made %t, %v", name, made, err)

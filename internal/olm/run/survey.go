@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/catalog"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm"
 )
 
 // survey is what the cluster has of a package before a run.
@@ -44,8 +44,7 @@ func (s *survey) installed() *unstructured.Unstructured {
 // runsIn reports whether what is installed supports a mode. If not, it fails as soon
 // as the OperatorGroup has the mode, and OLM upgrades none that has failed.
 func (s *survey) runsIn(m Mode, own string) bool {
-	live, err := readCSV(s.installed())
-	return err == nil && supports(live.modes, m, own) == ""
+	return supports(modesOf(s.installed()), m, own) == ""
 }
 
 // crdObject names a CRD.
@@ -105,15 +104,11 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 		return err
 	}
 	server := serverName(catalogName(pkg))
-	for _, u := range []*unstructured.Unstructured{kube.Named("apps/v1", "Deployment", namespace, server), kube.Named("v1", "Service", namespace, server)} {
-		live, err := r.Read(ctx, u)
-		if err != nil {
-			return err
-		}
-		if isOurs(live) {
-			s.servers = append(s.servers, live)
-		}
+	s.servers, err = readAll(ctx, r, objects{kube.Named("apps/v1", "Deployment", namespace, server), kube.Named("v1", "Service", namespace, server)})
+	if err != nil {
+		return err
 	}
+	s.servers = s.servers.where(isOurs)
 	if name := text(s.subscription, "status", "installPlanRef", "name"); name != "" {
 		if s.plan, err = r.Read(ctx, kube.Named(olmV1alpha1, "InstallPlan", namespace, name)); err != nil {
 			return err
@@ -152,11 +147,8 @@ func subscriptionOf(subs objects, pkg string) (*unstructured.Unstructured, error
 	case 1:
 		return mine[0], nil
 	}
-	var names []string
-	for _, u := range mine {
-		names = append(names, u.GetName())
-	}
-	return nil, clierr.Failedf("delete all of them but one", "namespace %s has several Subscriptions of package %s: %s", mine[0].GetNamespace(), pkg, strings.Join(names, ", "))
+	return nil, clierr.Failedf("delete all of them but one", "namespace %s has several Subscriptions of package %s: %s",
+		mine[0].GetNamespace(), pkg, strings.Join(mine.names(), ", "))
 }
 
 // What a run does.
@@ -202,7 +194,7 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 	case same || !healthy:
 		return Reinstalled, nil
 	}
-	if older(b.Version(), text(live, "spec", "version")) {
+	if olm.Older(b.Version(), text(live, "spec", "version")) {
 		return "", clierr.Failedf(fmt.Sprintf("remove the newer one first: mysdk cleanup %s -n %s", b.Package, o.Namespace),
 			"%s is older than %s, which is installed, and OLM does not downgrade", b.Name(), live.GetName())
 	}
@@ -237,16 +229,6 @@ func (s *survey) refuseForeign(pkg string) error {
 		return clierr.Failedf(hint, "%s already exists and is for package %s", kube.RefOf(u), text(u, "spec", "name"))
 	}
 	return nil
-}
-
-// older compares two semantic versions; what is none is not older.
-func older(a, b string) bool {
-	x, err := version.ParseSemantic(a)
-	if err != nil {
-		return false
-	}
-	y, err := version.ParseSemantic(b)
-	return err == nil && x.LessThan(y)
 }
 
 // catalogNow is the content of our catalog as it is, empty where there is none.

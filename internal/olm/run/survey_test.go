@@ -1,11 +1,14 @@
 package run
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/hostprogram"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // ours is the Subscription of a run, with a status and the digest "same".
@@ -131,22 +134,23 @@ data: {catalog-1.json: '{"schema":"olm.channel","package":"shop","name":"alpha",
 
 // TestReadCSV reads what a run needs.
 func TestReadCSV(t *testing.T) {
-	got, err := readCSV(makeBundle(t, "0.0.2", "  replaces: shop.v0.0.1\n").CSVObject())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.name != "shop.v0.0.2" || !got.modes[allNamespaces] || len(got.owned) != 1 {
-		t.Errorf("%+v", got)
+	got := makeBundle(t, "0.0.2", "  replaces: shop.v0.0.1\n").CSVObject()
+	deployments := workloadsOf(got)
+	if !modesOf(got)[allNamespaces] || modesOf(nil)[allNamespaces] || len(workloadsOf(nil)) > 0 {
+		t.Errorf("install modes %v", modesOf(got))
 	}
 	want := []hostprogram.Container{{Name: "manager", Image: "shop:v0.0.2"}, {Name: "proxy", Image: "proxy"}}
-	if len(got.deployments) != 1 || got.deployments[0].serviceAccount != "shop" || len(got.deployments[0].Containers) != 2 || got.deployments[0].Containers[0] != want[0] || got.deployments[0].Containers[1] != want[1] {
-		t.Errorf("%+v", got.deployments)
+	if len(deployments) != 1 || deployments[0].serviceAccount != "shop" || !slices.Equal(deployments[0].Containers, want) {
+		t.Errorf("%+v", deployments)
 	}
-	if _, err := readCSV(nil); err == nil {
-		t.Error("there is no CSV, and no error")
+	in := running(t, nsYAML, Options{})
+	in.bundle.Objects = nil
+	if err := in.plan(t.Context()); err == nil || !strings.Contains(err.Error(), "no ClusterServiceVersion with a name") {
+		t.Errorf("a bundle without a CSV: %v", err)
 	}
 	pod := map[string]any{"initContainers": []any{map[string]any{"name": "init"}}, "containers": []any{map[string]any{"name": "operator"}}}
-	w := readWorkload(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": pod}}})
+	spec := map[string]any{"deployments": []any{map[string]any{"spec": map[string]any{"template": map[string]any{"spec": pod}}}}}
+	w := workloadsOf(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"install": map[string]any{"spec": spec}}}})[0]
 	if len(w.Containers) != 1 || w.Containers[0].Name != "operator" || len(w.Init) != 1 || w.Init[0].Name != "init" {
 		t.Errorf("containers %v, init containers %v", w.Containers, w.Init)
 	}

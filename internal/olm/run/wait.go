@@ -58,18 +58,23 @@ type waiter struct {
 	reader         Reader
 	approve        func(ctx context.Context, plan *unstructured.Unstructured) error
 	found          func(ctx context.Context) error // called at every look since the CSV is there; nil: nothing to do
-	now            func() time.Time
-	say            func(format string, args ...any)
 	namespace, pkg string
 	want           string        // the CSV
 	old            string        // the CSV that it takes the place of; empty: none
 	content        string        // that OLM has to make the CSV of, or the wait ends with errOutdated; empty: any
 	timeout        time.Duration // of the whole
 	told           string        // the stage that was last told of
-	standing       standing      // what the looks at the chain find
-	unanswered     standing      // what the looks that fail for a while fail with
-	goodSince      time.Time     // when all was well first; zero: it is not
 	oldGone        time.Time     // when the old CSV was found gone; zero: it is not
+	watch
+}
+
+// watch is what a wait has found so far.
+type watch struct {
+	now        func() time.Time
+	say        func(format string, args ...any)
+	standing   standing  // what the looks find
+	unanswered standing  // what the looks that fail for a while fail with
+	goodSince  time.Time // when all was well first; zero: it is not
 }
 
 // standing is what several looks found, and for how long.
@@ -125,60 +130,54 @@ func passing(err error) bool {
 // wait blocks until the operator is installed and stays so, a finding is
 // final, or the time is up.
 func (w *waiter) wait(ctx context.Context) error {
+	subscription := kube.RefOf(kube.Named(olmV1alpha1, "Subscription", w.namespace, w.pkg))
+	silent := &Finding{Object: subscription, Problem: "OLM has not installed it, and gives no reason"}
 	// Two rhythms: the Subscription and the CSV report success and cost two
 	// requests; why there is none takes the whole chain, which is a dozen.
-	begin := w.now()
-	limited, cancel := context.WithTimeout(ctx, w.timeout)
-	defer cancel()
 	var inspected time.Time
-	for {
-		done, err := w.glance(limited)
+	return w.until(ctx, w.timeout, glance, silent, func(ctx context.Context) (bool, error) {
+		done, err := w.glance(ctx)
 		if err == nil && (done || w.now().Sub(inspected) >= inspect) {
 			inspected = w.now()
-			done, err = w.inspect(limited, done)
+			done, err = w.inspect(ctx, done)
 		}
-		if w.unanswered.passes(limited, err, w.subscription(), w.now(), w.say) {
+		return done, err
+	}, func(kube.Ref) string { return "mysdk olm explain" })
+}
+
+// until looks every pause until all is well, a look fails, or the time is up: then
+// it reports the last finding, silent where there is none, and the command that
+// more says shows more of its object.
+func (w *watch) until(
+	ctx context.Context, timeout, pause time.Duration, silent *Finding, look func(context.Context) (bool, error), more func(kube.Ref) string,
+) error {
+	begin := w.now()
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for {
+		done, err := look(limited)
+		if w.unanswered.passes(limited, err, silent.Object, w.now(), w.say) {
 			done, err, w.goodSince = false, nil, time.Time{}
 		}
-		if done || err != nil {
-			return w.ended(ctx, limited, begin, err)
+		if err == nil && !done {
+			if host.Pause(limited, pause) {
+				continue
+			}
+			err = limited.Err()
 		}
-		if !host.Pause(limited, glance) {
-			return w.ended(ctx, limited, begin, limited.Err())
+		failure, final := errors.AsType[*Failure](err)
+		switch {
+		case final:
+			failure.After = w.now().Sub(begin)
+			return &clierr.Error{Err: failure, Hint: failure.Finding.Hint, Code: clierr.CodeFailed}
+		case err == nil || limited.Err() == nil || ctx.Err() != nil && errors.Is(err, context.Canceled):
+			return err
 		}
-	}
-}
-
-// ended turns the end of the wait into what is reported.
-func (w *waiter) ended(ctx, limited context.Context, begin time.Time, err error) error {
-	found := cmp.Or(w.standing.last, w.unanswered.last)
-	if found == nil {
-		found = &Finding{Object: w.subscription(), Problem: "OLM has not installed it, and gives no reason"}
-	}
-	return ended(ctx, limited, w.now().Sub(begin), found, "mysdk olm explain", err)
-}
-
-// subscription is what is waited for, by its name.
-func (w *waiter) subscription() kube.Ref {
-	return kube.RefOf(kube.Named(olmV1alpha1, "Subscription", w.namespace, w.pkg))
-}
-
-// ended is what a wait that err has ended reports: a final finding, or the last
-// one where the time was up. look is the command that shows more.
-func ended(ctx, limited context.Context, took time.Duration, last *Finding, look string, err error) error {
-	var failure *Failure
-	switch {
-	case err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &failure):
-		failure.After = took
-		return &clierr.Error{Err: failure, Hint: failure.Finding.Hint, Code: clierr.CodeFailed}
-	case limited.Err() == nil:
-		return err
-	}
-	return &clierr.Error{
-		Err:  &Failure{Finding: last, TimedOut: true, After: took},
-		Hint: cmp.Or(last.Hint, "wait longer with --timeout, or see '"+look+"'"), Code: clierr.CodeUnavailable,
+		last := cmp.Or(w.standing.last, w.unanswered.last, silent)
+		return &clierr.Error{
+			Err:  &Failure{Finding: last, TimedOut: true, After: w.now().Sub(begin)},
+			Hint: cmp.Or(last.Hint, "wait longer with --timeout, or see '"+more(last.Object)+"'"), Code: clierr.CodeUnavailable,
+		}
 	}
 }
 

@@ -193,8 +193,11 @@ message: "pull image r.example.com/c:1: UNAUTHORIZED"
 				}
 				var said []string
 				w := &waiter{
-					reader: p, now: func() time.Time { p.turn(t); return time.Now() }, namespace: "ns", pkg: "shop", want: "shop.v1", old: tc.old, timeout: 20 * time.Second,
-					say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
+					reader: p, namespace: "ns", pkg: "shop", want: "shop.v1", old: tc.old, timeout: 20 * time.Second,
+					watch: watch{
+						now: func() time.Time { p.turn(t); return time.Now() },
+						say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
+					},
 				}
 				err := w.wait(t.Context())
 				if got := time.Since(p.begin).Truncate(100 * time.Millisecond); got < tc.took || got > tc.took+600*time.Millisecond {
@@ -225,7 +228,7 @@ message: "pull image r.example.com/c:1: UNAUTHORIZED"
 // TestWaitEndsWithARefusal: what the cluster refuses, it refuses the next time.
 func TestWaitEndsWithARefusal(t *testing.T) {
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "subscriptions"}, "", errors.New("no"))
-	w := &waiter{reader: &world{err: refusal}, now: time.Now, say: func(string, ...any) {}, namespace: "ns", pkg: "shop", want: "shop.v1", timeout: time.Hour}
+	w := &waiter{reader: &world{err: refusal}, watch: watch{now: time.Now, say: func(string, ...any) {}}, namespace: "ns", pkg: "shop", want: "shop.v1", timeout: time.Hour}
 	if err := w.wait(t.Context()); !errors.Is(err, refusal) {
 		t.Error(err)
 	}
@@ -251,7 +254,7 @@ status: {phase: RequiresApproval}
 			p := &play{world: worldOf(t, plan(csvs)+held), begin: time.Now()}
 			approved := false
 			w := &waiter{
-				reader: p, now: time.Now, say: func(string, ...any) {}, namespace: "ns", pkg: "shop", want: "shop.v1", timeout: 5 * time.Second,
+				reader: p, watch: watch{now: time.Now, say: func(string, ...any) {}}, namespace: "ns", pkg: "shop", want: "shop.v1", timeout: 5 * time.Second,
 				approve: func(context.Context, *unstructured.Unstructured) error {
 					approved = true
 					p.objects = worldOf(t, goodWorld).objects
@@ -271,7 +274,7 @@ status: {phase: RequiresApproval}
 func TestWaitStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	w := &waiter{reader: worldOf(t, subYAML), now: time.Now, say: func(string, ...any) {}, namespace: "ns", pkg: "shop", want: "shop.v1", timeout: time.Hour}
+	w := &waiter{reader: worldOf(t, subYAML), watch: watch{now: time.Now, say: func(string, ...any) {}}, namespace: "ns", pkg: "shop", want: "shop.v1", timeout: time.Hour}
 	if err := w.wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
