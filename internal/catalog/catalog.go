@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/operator-framework/operator-registry/alpha/property"
@@ -131,24 +132,9 @@ func encode(v any, indent string) ([]byte, error) {
 // Names of all packages that anything in the catalog belongs to, sorted. The
 // empty name stands for objects of none.
 func (c *Catalog) packageNames() []string {
-	var names []string
-	for _, p := range c.Packages {
-		names = append(names, p.Name)
-	}
-	for _, ch := range c.Channels {
-		names = append(names, ch.Package)
-	}
-	for _, b := range c.Bundles {
-		names = append(names, b.Package)
-	}
-	for _, d := range c.Deprecations {
-		names = append(names, d.Package)
-	}
-	for _, o := range c.Others {
-		names = append(names, o.Package)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	names := map[string]bool{}
+	c.Only(func(pkg string) bool { names[pkg] = true; return false })
+	return slices.Sorted(maps.Keys(names))
 }
 
 // of is the part of the catalog that belongs to a package, in the order in
@@ -183,28 +169,23 @@ func filter[T any](list []T, keep func(T) bool) []T {
 	return kept
 }
 
-// each calls f with every object of the catalog in the order in which they are
-// written: by package, and in it packages, channels, bundles and the rest.
-func (c *Catalog) each(f func(any) error) error {
+// objects are those of the catalog in the order in which they are written: by
+// package, and in it packages, channels, bundles and the rest.
+func (c *Catalog) objects() []any {
 	names := c.packageNames()
 	if len(names) > 0 && names[0] == "" {
 		names = append(names[1:], "") // what belongs to no package comes last
 	}
+	var all []any
 	for _, name := range names {
 		part := c.of(name)
-		var all []any
 		all = appendAny(all, part.Packages)
 		all = appendAny(all, part.Channels)
 		all = appendAny(all, part.Bundles)
 		all = appendAny(all, part.Others)
 		all = appendAny(all, part.Deprecations)
-		for _, o := range all {
-			if err := f(o); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
+	return all
 }
 
 func appendAny[T any](all []any, list []T) []any {

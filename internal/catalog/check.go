@@ -100,9 +100,7 @@ func (k *checker) channels() {
 		case !k.hasPackage(ch.Package):
 			k.add("", "the channel %s is of the package %q, which is not in the catalog", ch.Name, ch.Package)
 		}
-		for _, p := range channelProblems(ch) {
-			k.add(p.hint, "channel %s/%s: %s", ch.Package, ch.Name, p.text)
-		}
+		k.graph(ch)
 		for _, e := range ch.Entries {
 			if !slices.ContainsFunc(k.catalog.Bundles, func(b Bundle) bool { return b.Package == ch.Package && b.Name == e.Name }) {
 				k.add("", "channel %s/%s: there is no bundle for its entry %s", ch.Package, ch.Name, e.Name)

@@ -24,21 +24,17 @@ const PieceSize = 900 * 1024
 func (c *Catalog) Partition(size int) ([][]byte, error) {
 	var pieces [][]byte
 	var piece []byte
-	err := c.each(func(o any) error {
+	for _, o := range c.objects() {
 		one, err := encode(o, "") // without indentation: space is scarce
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case len(one) > size:
-			return fmt.Errorf("cut the catalog: %s is %d bytes, and %d fit into a ConfigMap", nameOf(o), len(one), PieceSize)
+			return nil, fmt.Errorf("cut the catalog: %s is %d bytes, and %d fit into a ConfigMap", nameOf(o), len(one), PieceSize)
 		case len(piece)+len(one) > size:
 			pieces, piece = append(pieces, piece), nil
 		}
 		piece = append(piece, one...)
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	if len(piece) > 0 {
 		pieces = append(pieces, piece)

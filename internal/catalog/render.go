@@ -40,8 +40,12 @@ func Render(b *bundle.Bundle, image string) (Bundle, error) {
 // propertyList gathers properties, each once.
 type propertyList struct{ all []Property }
 
+func (l *propertyList) has(p Property) bool {
+	return slices.ContainsFunc(l.all, func(o Property) bool { return o.Type == p.Type && string(o.Value) == string(p.Value) })
+}
+
 func (l *propertyList) add(p Property) {
-	if !slices.ContainsFunc(l.all, func(o Property) bool { return o.Type == p.Type && string(o.Value) == string(p.Value) }) {
+	if !l.has(p) {
 		l.all = append(l.all, p)
 	}
 }
@@ -52,29 +56,16 @@ func (l *propertyList) add(p Property) {
 func properties(b *bundle.Bundle, inline bool) ([]Property, error) {
 	list := &propertyList{}
 	list.add(property.MustBuildPackageRelease(b.Package, b.Version(), release(b)))
-	provided, err := providedAPIs(b)
-	if err != nil {
-		return nil, err
-	}
-	for _, gvk := range provided {
-		list.add(property.MustBuild(&gvk))
-	}
-	required, err := requiredAPIs(b.CSV)
-	if err != nil {
-		return nil, err
-	}
-	for _, gvk := range required {
-		list.add(property.MustBuild(&gvk))
-	}
-	if err := list.fromMetadata(b); err != nil {
-		return nil, err
-	}
+	steps := []func(*bundle.Bundle) error{list.provided, list.required, list.fromMetadata}
 	if inline {
-		if err := list.objects(b); err != nil {
-			return nil, err
-		}
+		steps = append(steps, list.objects)
 	} else {
 		list.add(property.MustBuildCSVMetadata(*b.CSV))
+	}
+	for _, step := range steps {
+		if err := step(b); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(list.all, func(a, b Property) int {
 		return strings.Compare(a.Type+"\x00"+string(a.Value), b.Type+"\x00"+string(b.Value))
@@ -99,59 +90,47 @@ func (l *propertyList) objects(b *bundle.Bundle) error {
 
 // release is spec.release of the CSV, which newer versions of OLM know.
 func release(b *bundle.Bundle) string {
-	u := b.CSVObject()
-	if u == nil {
-		return ""
-	}
-	v, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "release")
-	if err != nil || !found || v == nil {
+	v, _, _ := unstructured.NestedFieldNoCopy(b.CSVObject().Object, "spec", "release")
+	if v == nil {
 		return ""
 	}
 	return fmt.Sprint(v) // a string, or a number without quotes
 }
 
-// providedAPIs are the CRDs in the bundle and the API services that the CSV
-// owns. A CRD that the CSV owns and that is not there is an error: OLM would
-// refuse the bundle.
-func providedAPIs(b *bundle.Bundle) ([]property.GVK, error) {
-	var all []property.GVK
+// provided adds the CRDs in the bundle and the API services that the CSV owns. A
+// CRD that the CSV owns and that is not there is an error: OLM would refuse the
+// bundle.
+func (l *propertyList) provided(b *bundle.Bundle) error {
 	for _, crd := range b.CRDs() {
 		for _, d := range bundle.Definitions(crd.Unstructured) {
-			all = append(all, property.GVK{Group: d.Group, Version: d.Version, Kind: d.Kind})
+			l.add(property.MustBuildGVK(d.Group, d.Version, d.Kind))
 		}
 	}
 	for _, own := range b.CSV.Spec.CustomResourceDefinitions.Owned {
 		_, group, ok := strings.Cut(own.Name, ".")
-		if want := (property.GVK{Group: group, Version: own.Version, Kind: own.Kind}); !ok || !slices.Contains(all, want) {
-			return nil, fmt.Errorf("%s: the CSV owns the CRD %s with kind %s in version %s, and no CRD of the bundle has that", b.CSVFile, own.Name, own.Kind, own.Version)
+		if !ok || !l.has(property.MustBuildGVK(group, own.Version, own.Kind)) {
+			return fmt.Errorf("%s: the CSV owns the CRD %s with kind %s in version %s, and no CRD of the bundle has that", b.CSVFile, own.Name, own.Kind, own.Version)
 		}
 	}
 	for _, own := range b.CSV.Spec.APIServiceDefinitions.Owned {
-		all = append(all, property.GVK{Group: own.Group, Version: own.Version, Kind: own.Kind})
+		l.add(property.MustBuildGVK(own.Group, own.Version, own.Kind))
 	}
-	return all, nil
+	return nil
 }
 
-// requiredAPIs are those that the CSV needs of other operators.
-func requiredAPIs(csv *v1alpha1.ClusterServiceVersion) ([]property.GVKRequired, error) {
-	var all []property.GVKRequired
-	for _, need := range csv.Spec.CustomResourceDefinitions.Required {
+// required adds the APIs that the CSV needs of other operators.
+func (l *propertyList) required(b *bundle.Bundle) error {
+	for _, need := range b.CSV.Spec.CustomResourceDefinitions.Required {
 		_, group, ok := strings.Cut(need.Name, ".")
 		if !ok {
-			return nil, fmt.Errorf("the CSV requires the CRD %q, which is not PLURAL.GROUP", need.Name)
+			return fmt.Errorf("the CSV requires the CRD %q, which is not PLURAL.GROUP", need.Name)
 		}
-		all = append(all, property.GVKRequired{Group: group, Version: need.Version, Kind: need.Kind})
+		l.add(property.MustBuildGVKRequired(group, need.Version, need.Kind))
 	}
-	for _, need := range csv.Spec.APIServiceDefinitions.Required {
-		all = append(all, property.GVKRequired{Group: need.Group, Version: need.Version, Kind: need.Kind})
+	for _, need := range b.CSV.Spec.APIServiceDefinitions.Required {
+		l.add(property.MustBuildGVKRequired(need.Group, need.Version, need.Kind))
 	}
-	return all, nil
-}
-
-// metadataFile is what dependencies.yaml and properties.yaml look like.
-type metadataFile struct {
-	Dependencies []Property `json:"dependencies"`
-	Properties   []Property `json:"properties"`
+	return nil
 }
 
 // fromMetadata adds the properties and dependencies that the author wrote.
@@ -167,7 +146,7 @@ func (l *propertyList) fromMetadata(b *bundle.Bundle) error {
 		if ext := path.Ext(f.Name); path.Dir(f.Name) != bundle.MetadataDir || ext != ".yaml" && ext != ".yml" {
 			continue
 		}
-		var file metadataFile
+		var file struct{ Dependencies, Properties []Property }
 		if err := yaml.Unmarshal(f.Data, &file); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}

@@ -22,22 +22,16 @@ const (
 // The same catalog gives the same bytes.
 func (c *Catalog) Encode(format string) ([]byte, error) {
 	var out bytes.Buffer
-	err := c.each(func(o any) error {
+	for _, o := range c.objects() {
 		data, err := encode(o, "    ") // as opm indents
-		if err != nil {
-			return err
-		}
-		if format == YAML {
-			if data, err = yaml.JSONToYAML(data); err != nil {
-				return err
-			}
+		if err == nil && format == YAML {
 			out.WriteString("---\n")
+			data, err = yaml.JSONToYAML(data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("write the catalog: %w", err)
 		}
 		out.Write(data)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("write the catalog: %w", err)
 	}
 	return out.Bytes(), nil
 }

@@ -49,7 +49,11 @@ func CacheFiles(ctx context.Context, files map[string][]byte) (all map[string][]
 			return nil, fmt.Errorf("make the cache: %w", err)
 		}
 	}
-	if err := build(ctx, configs, dir); err != nil {
+	c, err := cache.New(dir, cache.WithFormat(cache.FormatJSON))
+	if err == nil {
+		err = errors.Join(c.Build(ctx, os.DirFS(configs)), c.Close())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
 	cached, err := readTree(filepath.Join(dir, "cache"))
@@ -65,15 +69,6 @@ func CacheFiles(ctx context.Context, files map[string][]byte) (all map[string][]
 		all["cache/"+name] = data
 	}
 	return all, nil
-}
-
-// build has operator-registry write a cache of the catalog in configs to dir.
-func build(ctx context.Context, configs, dir string) error {
-	c, err := cache.New(dir, cache.WithFormat(cache.FormatJSON))
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.Build(ctx, os.DirFS(configs)), c.Close())
 }
 
 // readTree maps the paths below dir to what is there.
