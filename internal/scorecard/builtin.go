@@ -32,26 +32,30 @@ func builtin(t v1alpha3.TestConfiguration) check {
 	if len(t.Entrypoint) != 2 || t.Entrypoint[0] != program {
 		return nil
 	}
-	run := map[string]func(context.Context, *result, Subject, *kube.Client){
-		"basic-check-spec":         checkSpec,
-		"olm-bundle-validation":    checkBundle,
-		"olm-crds-have-validation": checkSchemas,
-		"olm-crds-have-resources":  checkResources,
-		"olm-spec-descriptors":     checkSpecDescriptors,
-		"olm-status-descriptors":   checkStatusDescriptors,
+	run := map[string]func(*result, context.Context){
+		"basic-check-spec":         (*result).checkSpec,
+		"olm-bundle-validation":    (*result).checkBundle,
+		"olm-crds-have-validation": (*result).checkSchemas,
+		"olm-crds-have-resources":  (*result).checkResources,
+		"olm-spec-descriptors":     (*result).checkSpecDescriptors,
+		"olm-status-descriptors":   (*result).checkStatusDescriptors,
 	}[t.Entrypoint[1]]
 	if run == nil {
 		return nil
 	}
 	return func(ctx context.Context, s Subject, api *kube.Client) v1alpha3.TestResult {
-		r := &result{v1alpha3.TestResult{Name: t.Entrypoint[1], State: v1alpha3.PassState}}
-		run(ctx, r, s, api)
+		r := &result{v1alpha3.TestResult{Name: t.Entrypoint[1], State: v1alpha3.PassState}, s, api}
+		run(r, ctx)
 		return r.TestResult
 	}
 }
 
-// result collects what a test finds.
-type result struct{ v1alpha3.TestResult }
+// result collects what a test of a bundle finds.
+type result struct {
+	v1alpha3.TestResult
+	Subject
+	api *kube.Client // nil: nobody is asked
+}
 
 func (r *result) fail(format string, args ...any) {
 	r.State = v1alpha3.FailState
@@ -65,44 +69,44 @@ func (r *result) suggest(format string, args ...any) {
 func (r *result) note(format string, args ...any) { r.Log += fmt.Sprintf(format, args...) + "\n" }
 
 // examples are the custom resources that the CSV shows as examples.
-func (r *result) examples(s Subject) []*unstructured.Unstructured {
-	text := s.CSV.GetAnnotations()["alm-examples"]
+func (r *result) examples() []*unstructured.Unstructured {
+	text := r.CSV.GetAnnotations()["alm-examples"]
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
 	var objects []map[string]any
 	if err := json.Unmarshal([]byte(text), &objects); err != nil {
 		r.State = v1alpha3.ErrorState
-		r.Errors = append(r.Errors, fmt.Sprintf("read the annotation alm-examples of %s: %v", s.CSV.GetName(), err))
+		r.Errors = append(r.Errors, fmt.Sprintf("read the annotation alm-examples of %s: %v", r.CSV.GetName(), err))
 		return nil
 	}
 	var list []*unstructured.Unstructured
 	for _, o := range objects {
 		list = append(list, &unstructured.Unstructured{Object: o})
 	}
-	r.note("%d examples in %s", len(list), s.CSV.GetName())
+	r.note("%d examples in %s", len(list), r.CSV.GetName())
 	return list
 }
 
 // checkSpec is the test basic-check-spec: examples have a spec, and the API
 // server accepts them. A missing spec alone is no failure, as with
 // operator-sdk.
-func checkSpec(ctx context.Context, r *result, s Subject, api *kube.Client) {
-	for _, cr := range r.examples(s) {
+func (r *result) checkSpec(ctx context.Context) {
+	for _, cr := range r.examples() {
 		if cr.Object["spec"] == nil {
 			r.suggest("give the example %s %s a spec", cr.GetKind(), cr.GetName())
 		}
-		r.ask(ctx, api, cr)
+		r.ask(ctx, cr)
 	}
 }
 
 // ask has the API server check an object of a kind that it serves, in the
 // context's namespace: its own may be of another cluster.
-func (r *result) ask(ctx context.Context, api *kube.Client, u *unstructured.Unstructured) {
-	if api == nil {
+func (r *result) ask(ctx context.Context, u *unstructured.Unstructured) {
+	if r.api == nil {
 		return
 	}
-	served, err := api.Serves(ctx, u.GroupVersionKind())
+	served, err := r.api.Serves(ctx, u.GroupVersionKind())
 	if err == nil && !served {
 		r.note("the cluster does not serve %s: %s was not tried on it", u.GroupVersionKind(), u.GetName())
 		return
@@ -110,7 +114,7 @@ func (r *result) ask(ctx context.Context, api *kube.Client, u *unstructured.Unst
 	if err == nil {
 		u = u.DeepCopy()
 		u.SetNamespace("")
-		_, err = api.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{DryRun: true, Force: true, FieldManager: fieldManager})
+		_, err = r.api.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{DryRun: true, Force: true, FieldManager: fieldManager})
 	}
 	if err != nil {
 		r.fail("%v", err)
@@ -120,8 +124,8 @@ func (r *result) ask(ctx context.Context, api *kube.Client, u *unstructured.Unst
 }
 
 // checkBundle is the test olm-bundle-validation.
-func checkBundle(_ context.Context, r *result, s Subject, _ *kube.Client) {
-	problems, warnings := s.Validate()
+func (r *result) checkBundle(context.Context) {
+	problems, warnings := r.Validate()
 	for _, p := range problems {
 		r.fail("%s", p)
 	}
@@ -130,25 +134,22 @@ func checkBundle(_ context.Context, r *result, s Subject, _ *kube.Client) {
 
 // checkSchemas is the test olm-crds-have-validation: every field of an example
 // is in the schema of its CRD, and the API server accepts the CRD.
-func checkSchemas(ctx context.Context, r *result, s Subject, api *kube.Client) {
-	for _, cr := range r.examples(s) {
-		for _, crd := range s.CRDs {
+func (r *result) checkSchemas(ctx context.Context) {
+	for _, cr := range r.examples() {
+		for _, crd := range r.CRDs {
 			if crd.Spec.Names.Kind == cr.GetKind() && crd.Spec.Group == cr.GroupVersionKind().Group {
 				r.checkSchema(cr, crd)
 			}
 		}
 	}
-	if api == nil {
-		return
-	}
-	for _, crd := range s.CRDs {
+	for _, crd := range r.CRDs {
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 		if err != nil {
 			r.fail("read CRD %s: %v", crd.GetName(), err)
 			continue
 		}
 		delete(object, "status")
-		r.ask(ctx, api, &unstructured.Unstructured{Object: object})
+		r.ask(ctx, &unstructured.Unstructured{Object: object})
 	}
 }
 
@@ -210,8 +211,8 @@ func fields(u *unstructured.Unstructured, part string) []string {
 }
 
 // checkResources is the test olm-crds-have-resources.
-func checkResources(_ context.Context, r *result, s Subject, _ *kube.Client) {
-	for _, owned := range s.CSV.Spec.CustomResourceDefinitions.Owned {
+func (r *result) checkResources(context.Context) {
+	for _, owned := range r.CSV.Spec.CustomResourceDefinitions.Owned {
 		if len(owned.Resources) == 0 {
 			r.fail("owned CRD %s %s names no resources", owned.Kind, owned.Version)
 			r.suggest(`add +operator-sdk:csv:customresourcedefinitions:resources={{Deployment,v1,""}} above type %s, with the kinds that the operator makes`, owned.Kind)
@@ -221,9 +222,9 @@ func checkResources(_ context.Context, r *result, s Subject, _ *kube.Client) {
 
 // checkSpecDescriptors is the test olm-spec-descriptors: every field of an
 // example's spec has a descriptor.
-func checkSpecDescriptors(_ context.Context, r *result, s Subject, _ *kube.Client) {
-	for _, cr := range r.examples(s) {
-		owned := r.owned(s, cr)
+func (r *result) checkSpecDescriptors(context.Context) {
+	for _, cr := range r.examples() {
+		owned := r.owned(cr)
 		if owned == nil {
 			continue
 		}
@@ -243,9 +244,9 @@ func checkSpecDescriptors(_ context.Context, r *result, s Subject, _ *kube.Clien
 
 // checkStatusDescriptors is the test olm-status-descriptors: an owned CRD whose
 // example has a status describes it.
-func checkStatusDescriptors(_ context.Context, r *result, s Subject, _ *kube.Client) {
-	for _, cr := range r.examples(s) {
-		owned := r.owned(s, cr)
+func (r *result) checkStatusDescriptors(context.Context) {
+	for _, cr := range r.examples() {
+		owned := r.owned(cr)
 		if owned == nil {
 			continue
 		}
@@ -260,8 +261,8 @@ func checkStatusDescriptors(_ context.Context, r *result, s Subject, _ *kube.Cli
 }
 
 // owned returns the CSV's entry for the kind of an example.
-func (r *result) owned(s Subject, cr *unstructured.Unstructured) *v1alpha1.CRDDescription {
-	list := s.CSV.Spec.CustomResourceDefinitions.Owned
+func (r *result) owned(cr *unstructured.Unstructured) *v1alpha1.CRDDescription {
+	list := r.CSV.Spec.CustomResourceDefinitions.Owned
 	for i := range list {
 		if list[i].Kind == cr.GetKind() && list[i].Version == cr.GroupVersionKind().Version {
 			return &list[i]

@@ -19,7 +19,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/registry"
 )
@@ -75,7 +77,7 @@ func (p *Pods) Stop(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	for _, kind := range []string{"Pod", "ConfigMap"} {
-		found, err := p.Client.List(ctx, coreKind(kind), kube.ListOptions{Namespace: p.Namespace, Selector: "testrun=" + p.Run})
+		found, err := p.Client.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind}, kube.ListOptions{Namespace: p.Namespace, Selector: "testrun=" + p.Run})
 		if err == nil {
 			_, err = p.Client.Delete(ctx, found, kube.DeleteOptions{})
 		}
@@ -100,10 +102,8 @@ func (p *Pods) configMaps(files map[string][]byte) (list []*unstructured.Unstruc
 			return nil, nil, fmt.Errorf("bring the bundle to the cluster: %s has %d bytes, and a ConfigMap takes %d", name, len(data), configMapBytes)
 		}
 		if len(list) == 0 || size+len(data) > configMapBytes {
-			u := &unstructured.Unstructured{Object: map[string]any{"binaryData": map[string]any{}}}
-			u.SetGroupVersionKind(coreKind("ConfigMap"))
-			u.SetNamespace(p.Namespace)
-			u.SetName(fmt.Sprintf("%s-%d", p.Run, len(list)))
+			u := kube.Named("v1", "ConfigMap", p.Namespace, fmt.Sprintf("%s-%d", p.Run, len(list)))
+			u.Object["binaryData"] = map[string]any{}
 			u.SetLabels(map[string]string{"app": "scorecard-test", "testrun": p.Run})
 			list = append(list, u)
 			source = map[string]any{"name": u.GetName(), "items": []any{}}
@@ -112,9 +112,7 @@ func (p *Pods) configMaps(files map[string][]byte) (list []*unstructured.Unstruc
 		}
 		size += len(data)
 		key := fmt.Sprintf("file-%03d", i)
-		if err := unstructured.SetNestedField(list[len(list)-1].Object, base64.StdEncoding.EncodeToString(data), "binaryData", key); err != nil {
-			return nil, nil, fmt.Errorf("bring %s to the cluster: %w", name, err)
-		}
+		list[len(list)-1].Object["binaryData"].(map[string]any)[key] = base64.StdEncoding.EncodeToString(data)
 		source["items"] = append(source["items"].([]any), map[string]any{"key": key, "path": name})
 	}
 	return list, sources, nil
@@ -166,7 +164,7 @@ func (p *Pods) wait(ctx context.Context, pod *unstructured.Unstructured, storage
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &typed); err != nil {
 			return fmt.Errorf("read pod %s: %w", pod.GetName(), err)
 		}
-		ended, stuck := false, false
+		var ended, stuck bool
 		ended, stuck, state = podState(typed.Status)
 		if ended && (!storage || runs(typed.Status, gatherContainer)) {
 			return nil
@@ -174,10 +172,7 @@ func (p *Pods) wait(ctx context.Context, pod *unstructured.Unstructured, storage
 		if stuck {
 			return fmt.Errorf("pod %s: %s", pod.GetName(), state)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pollInterval):
-		}
+		host.Pause(ctx, pollInterval)
 	}
 }
 

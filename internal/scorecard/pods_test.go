@@ -18,6 +18,7 @@ import (
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -321,7 +322,7 @@ func testPods(t *testing.T, client *kube.Client, s Subject) {
 	if err := o.Pods.Start(t.Context(), s.Files); err != nil {
 		t.Fatal(err)
 	}
-	bundle, err := client.List(t.Context(), coreKind("ConfigMap"), kube.ListOptions{Namespace: "default", Selector: "testrun=scorecard-u"})
+	bundle, err := client.List(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, kube.ListOptions{Namespace: "default", Selector: "testrun=scorecard-u"})
 	if err == nil {
 		_, err = client.Delete(t.Context(), bundle, kube.DeleteOptions{})
 	}
@@ -340,7 +341,7 @@ func testPods(t *testing.T, client *kube.Client, s Subject) {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"Pod", "ConfigMap"} {
-		left, err := client.List(t.Context(), coreKind(kind), kube.ListOptions{Namespace: "default", Selector: "testrun in (scorecard-t, scorecard-u)"})
+		left, err := client.List(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: kind}, kube.ListOptions{Namespace: "default", Selector: "testrun in (scorecard-t, scorecard-u)"})
 		if err != nil || len(left) > 0 {
 			t.Errorf("%d of kind %s left, %v", len(left), kind, err)
 		}

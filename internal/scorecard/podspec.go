@@ -10,14 +10,9 @@ import (
 
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/kube"
 )
-
-func coreKind(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Version: "v1", Kind: kind}
-}
 
 //go:embed pod.yaml.tmpl
 var podText string

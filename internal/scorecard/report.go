@@ -14,27 +14,24 @@ import (
 // Report renders the tests and their results as text, json, yaml or junit, whose
 // older name is xunit.
 func Report(list v1alpha3.TestList, format string) ([]byte, error) {
+	var data []byte
+	var err error
 	switch format {
 	case "json":
-		data, err := json.MarshalIndent(list, "", "  ")
-		if err != nil {
-			return nil, fmt.Errorf("render the results: %w", err)
-		}
-		return append(data, '\n'), nil
+		data, err = json.MarshalIndent(list, "", "  ")
+		data = append(data, '\n')
 	case "yaml":
-		data, err := yaml.Marshal(list)
-		if err != nil {
-			return nil, fmt.Errorf("render the results: %w", err)
-		}
-		return data, nil
+		data, err = yaml.Marshal(list)
 	case "junit", "xunit":
-		data, err := xml.MarshalIndent(junit(list), "", "  ")
-		if err != nil {
-			return nil, fmt.Errorf("render the results: %w", err)
-		}
-		return append([]byte(xml.Header), append(data, '\n')...), nil
+		data, err = xml.MarshalIndent(junit(list), "", "  ")
+		data = fmt.Appendf(nil, "%s%s\n", xml.Header, data)
+	default:
+		data = []byte(plain(list))
 	}
-	return []byte(plain(list)), nil
+	if err != nil {
+		return nil, fmt.Errorf("render the results: %w", err)
+	}
+	return data, nil
 }
 
 // plain is a line for each result, and below it what there is to say about it. The
