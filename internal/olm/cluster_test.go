@@ -362,3 +362,8 @@ func testInstallGoesOn(t *testing.T, l *lab) {
 		t.Errorf("Install() of what was damaged = %+v, then %+v", done, l.status().Unhealthy())
 	}
 }
+
+// named is an object with nothing but its name.
+func named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	return kube.Named(gvk.GroupVersion().String(), gvk.Kind, namespace, name)
+}

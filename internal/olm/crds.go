@@ -2,9 +2,9 @@ package olm
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/operator-framework/api/crds"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/cluster/state"
@@ -16,26 +16,19 @@ func CRDs(namespace string) ([]*unstructured.Unstructured, error) {
 	names := crds.AssetNames()
 	slices.Sort(names)
 	// A megabyte of YAML: side by side they take half the time.
-	parsed, errs := make([][]*unstructured.Unstructured, len(names)), make([]error, len(names))
-	var work sync.WaitGroup
+	parsed := make([][]*unstructured.Unstructured, len(names))
+	var work errgroup.Group
 	for i, name := range names {
-		work.Go(func() {
+		work.Go(func() error {
 			data, err := crds.Asset(name)
 			if err == nil {
 				parsed[i], err = kube.ParseManifests(data, name)
 			}
-			errs[i] = err
+			return err
 		})
 	}
-	work.Wait()
-	var list []*unstructured.Unstructured
-	for i := range names {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		list = append(list, parsed[i]...)
-	}
-	return annotate(list, namespace), nil
+	err := work.Wait()
+	return annotate(slices.Concat(parsed...), namespace), err
 }
 
 // annotate tells the embedded cluster where OLM is.

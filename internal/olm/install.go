@@ -12,7 +12,6 @@ import (
 
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
@@ -168,28 +167,20 @@ func (i *installer) count(results []kube.Result) {
 }
 
 func (i *installer) waitOperators(ctx context.Context) error {
-	var operators []*unstructured.Unstructured
-	for _, u := range i.manifests.Objects {
-		if u.GetKind() == "Deployment" {
-			operators = append(operators, u)
-		}
-	}
-	left := i.deadline.Sub(i.options.Now())
-	return i.WaitReady(ctx, operators, max(left, firstPause))
+	return i.WaitReady(ctx, i.manifests.ofKind("Deployment"), i.left())
 }
+
+// left is the time that waiting may still take.
+func (i *installer) left() time.Duration { return max(i.deadline.Sub(i.options.Now()), firstPause) }
 
 // waitPackageServer waits for the packageserver, which OLM installs: that it
 // works shows that OLM does.
 func (i *installer) waitPackageServer(ctx context.Context) error {
-	var server *unstructured.Unstructured
-	for _, u := range i.manifests.Objects {
-		if u.GetKind() == "ClusterServiceVersion" {
-			server = u
-		}
-	}
-	if server == nil {
+	servers := i.manifests.ofKind("ClusterServiceVersion")
+	if len(servers) == 0 {
 		return nil // an OLM without
 	}
+	server := servers[len(servers)-1]
 	var pods []*unstructured.Unstructured
 	if i.updated {
 		pods = serverPods(server)
@@ -211,7 +202,7 @@ func (i *installer) waitPackageServer(ctx context.Context) error {
 			}
 		}
 		if why == "" {
-			return i.WaitReady(ctx, pods, max(i.deadline.Sub(i.options.Now()), firstPause))
+			return i.WaitReady(ctx, pods, i.left())
 		}
 		if !i.options.Now().Before(i.deadline) {
 			return clierr.Unavailablef("see 'mysdk olm status'; running the command again continues where it stopped",
@@ -232,7 +223,7 @@ func serverPods(server *unstructured.Unstructured) []*unstructured.Unstructured 
 	for _, item := range specs {
 		spec, _ := item.(map[string]any)
 		name, _ := spec["name"].(string)
-		d := named(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, server.GetNamespace(), name)
+		d := kube.Named("apps/v1", "Deployment", server.GetNamespace(), name)
 		d.Object["spec"] = spec["spec"]
 		list = append(list, d)
 	}
@@ -281,9 +272,9 @@ func csvTrouble(csv *unstructured.Unstructured) string {
 
 // Found is the OLM that is in a cluster.
 type Found struct {
-	Version   string // "" for none, "unknown" where nothing tells it
-	Namespace string
-	Platform  bool // it is part of the cluster, as on OpenShift
+	Version   string `json:"version,omitempty"` // "" for none, "unknown" where nothing tells it
+	Namespace string `json:"namespace,omitempty"`
+	Platform  bool   `json:"-"` // it is part of the cluster, as on OpenShift
 }
 
 // refuse is an error for an OLM that is not ours to change.
@@ -297,8 +288,7 @@ func (f Found) refuse() error {
 
 // Find looks for the OLM that is in the cluster.
 func Find(ctx context.Context, c *kube.Client) (Found, error) {
-	crd := named(kube.CRD(), "", csvCRD)
-	live, err := c.Read(ctx, crd)
+	live, err := c.Read(ctx, kube.Named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", csvCRD))
 	if err != nil || live == nil {
 		return Found{}, err
 	}

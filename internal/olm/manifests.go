@@ -52,6 +52,11 @@ func (m *Manifests) DropCatalog() {
 	})
 }
 
+// ofKind are the objects of a kind, which is not that of CRDs.
+func (m Manifests) ofKind(kind string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(m.Objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != kind })
+}
+
 // BuiltIn are the manifests of Version.
 func BuiltIn(namespace string) (Manifests, error) {
 	crds, err := CRDs(namespace)
@@ -66,7 +71,7 @@ func BuiltIn(namespace string) (Manifests, error) {
 // The zero value is BuiltIn.
 type Source struct {
 	Host      host.Host
-	Client    *http.Client // for downloads; nil: a client of its own
+	Client    *http.Client // for downloads; nil: the default one
 	Version   string       // another one than Version is downloaded from OLM's project
 	Place     string       // directory or file, or URL of a file or of the place of crds.yaml and olm.yaml; over Version
 	Sums      []string     // SHA-256 in hex of each file, in their order; required for a URL at Place
@@ -106,17 +111,12 @@ func (s Source) raw(ctx context.Context) (Manifests, error) {
 		}
 		return BuiltIn(s.Namespace)
 	}
-	var files []file
-	if s.Place != "" {
-		files, err = s.read(ctx)
-	} else {
-		if len(s.Sums) == 0 {
-			s.Warn(fmt.Sprintf("OLM %s is not the built-in %s: its manifests come from GitHub, unchecked; --sha256 checks them", version, Version))
-		}
-		files, err = s.download(ctx, releases+version+"/crds.yaml", releases+version+"/olm.yaml")
-		if err == nil {
-			err = s.check(files, false)
-		}
+	if s.Place == "" && len(s.Sums) == 0 {
+		s.Warn(fmt.Sprintf("OLM %s is not the built-in %s: its manifests come from GitHub, unchecked; --sha256 checks them", version, Version))
+	}
+	files, err := s.files(ctx, cmp.Or(s.Place, releases+version))
+	if err == nil {
+		err = s.check(files)
 	}
 	if err != nil {
 		return Manifests{}, err
@@ -134,33 +134,33 @@ type file struct {
 	data []byte
 }
 
-// read gets the files at Place and checks them.
-func (s Source) read(ctx context.Context) ([]file, error) {
-	var files []file
-	var err error
-	remote := strings.HasPrefix(s.Place, "https://") || strings.HasPrefix(s.Place, "http://")
+// files gets the files at a place.
+func (s Source) files(ctx context.Context, place string) ([]file, error) {
 	switch {
-	case !remote:
-		files, err = s.local()
-	case strings.HasSuffix(s.Place, ".yaml") || strings.HasSuffix(s.Place, ".yml"):
-		files, err = s.download(ctx, s.Place)
-	default:
-		base := strings.TrimSuffix(s.Place, "/")
-		files, err = s.download(ctx, base+"/crds.yaml", base+"/olm.yaml")
+	case !isURL(place):
+		return s.local()
+	case isYAML(place):
+		return s.download(ctx, place)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return files, s.check(files, remote)
+	base := strings.TrimSuffix(place, "/")
+	return s.download(ctx, base+"/crds.yaml", base+"/olm.yaml")
+}
+
+func isURL(place string) bool {
+	return strings.HasPrefix(place, "https://") || strings.HasPrefix(place, "http://")
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
 // check compares the files with their sums.
-func (s Source) check(files []file, required bool) error {
+func (s Source) check(files []file) error {
 	var sums []string
 	for _, f := range files {
 		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256(f.data)))
 	}
-	if len(s.Sums) == 0 && !required {
+	if len(s.Sums) == 0 && !isURL(s.Place) {
 		return nil
 	}
 	hint := "if these are the files you want, add --sha256 " + strings.Join(sums, ",")
@@ -192,7 +192,7 @@ func (s Source) local() ([]file, error) {
 	}
 	var files []file
 	for _, e := range entries {
-		if e.IsDir() || !strings.HasSuffix(e.Name(), ".yaml") && !strings.HasSuffix(e.Name(), ".yml") {
+		if e.IsDir() || !isYAML(e.Name()) {
 			continue
 		}
 		data, err := s.Host.Files.ReadFile(s.Host.Path(s.Place + "/" + e.Name()))
@@ -227,11 +227,7 @@ func (s Source) get(ctx context.Context, from string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := s.Client
-	if client == nil {
-		client = &http.Client{}
-	}
-	resp, err := client.Do(req)
+	resp, err := cmp.Or(s.Client, http.DefaultClient).Do(req)
 	if err != nil {
 		return nil, err
 	}

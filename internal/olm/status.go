@@ -8,19 +8,16 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/kube"
 )
 
 // Status is how an OLM is.
 type Status struct {
-	Installed bool     `json:"installed"`
-	Healthy   bool     `json:"healthy"`
-	Version   string   `json:"version,omitempty"` // "unknown" where nothing tells it
-	Namespace string   `json:"namespace,omitempty"`
-	Objects   []Object `json:"objects,omitempty"`
-	Platform  bool     `json:"-"` // it is part of the cluster, as on OpenShift
+	Installed bool `json:"installed"`
+	Healthy   bool `json:"healthy"`
+	Found
+	Objects []Object `json:"objects,omitempty"`
 }
 
 // Object is one of OLM's objects and how it is.
@@ -45,7 +42,7 @@ func Check(ctx context.Context, c *kube.Client) (Status, error) {
 	if err != nil || there.Version == "" {
 		return Status{}, err
 	}
-	s := Status{Installed: true, Version: there.Version, Namespace: there.Namespace, Platform: there.Platform}
+	s := Status{Installed: true, Found: there}
 	wanted, err := expected(there)
 	if err != nil {
 		return s, err
@@ -99,8 +96,7 @@ func expected(there Found) ([]*unstructured.Unstructured, error) {
 		}
 		return false
 	})
-	api := named(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}, "", "v1.packages."+group)
-	return append(list, api), nil
+	return append(list, kube.Named("apiregistration.k8s.io/v1", "APIService", "", "v1.packages."+group)), nil
 }
 
 // look reads an object and judges it.
@@ -194,9 +190,4 @@ func catalogState(u *unstructured.Unstructured) (state, reason string) {
 		return state, "OLM has not connected to it yet"
 	}
 	return state, "OLM has no connection to " + address
-}
-
-// named is an object with nothing but its name.
-func named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	return kube.Named(gvk.GroupVersion().String(), gvk.Kind, namespace, name)
 }

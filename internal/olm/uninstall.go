@@ -50,12 +50,11 @@ func Uninstall(ctx context.Context, c *kube.Client, m Manifests, o UninstallOpti
 	if err != nil {
 		return Uninstalled{}, err
 	}
-	version, namespace := there.Version, there.Namespace
-	if namespace != "" && namespace != m.Namespace {
-		return Uninstalled{}, clierr.Usagef("add --olm-namespace "+namespace, "OLM %s is in namespace %s, not in %s", version, namespace, m.Namespace)
+	if there.Version != "" && there.Namespace != m.Namespace {
+		return Uninstalled{}, clierr.Usagef("add --olm-namespace "+there.Namespace, "OLM %s is in namespace %s, not in %s", there.Version, there.Namespace, m.Namespace)
 	}
-	u := &uninstaller{Client: c, options: kube.DeleteOptions{Timeout: o.Timeout, Progress: progress(o.Progress)}, done: Uninstalled{Version: version}}
-	if version != "" {
+	u := &uninstaller{Client: c, options: kube.DeleteOptions{Timeout: o.Timeout, Progress: progress(o.Progress)}, done: Uninstalled{Version: there.Version}}
+	if there.Version != "" {
 		if err := u.operators(ctx, o.Force); err != nil {
 			return u.done, err
 		}

@@ -152,10 +152,9 @@ func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case done.Changed == 0:
+	if done.Changed == 0 {
 		f.Say("OLM %s is already installed and healthy", done.Before)
-	default:
+	} else {
 		f.Say("OLM %s is ready in namespace %s after %s", done.Version, manifests.Namespace, f.Since(start))
 	}
 	f.Say("%s", f.Aim("Next: mysdk run bundle ./bundle"))

@@ -11,7 +11,7 @@ import (
 // TestJudgeOLM: the command of a hint finds the OLM that it is about, and does
 // nothing to one that is part of the cluster.
 func TestJudgeOLM(t *testing.T) {
-	for hint, s := range map[string]olm.Status{
+	for hint, there := range map[string]olm.Found{
 		"'mysdk olm install' repairs":                                                   {Namespace: "olm"},
 		"'mysdk olm install --olm-namespace far' repairs":                               {Namespace: "far"},
 		"see the events: mysdk kubectl get events -A":                                   {Namespace: "far", Platform: true},
@@ -21,10 +21,10 @@ func TestJudgeOLM(t *testing.T) {
 		"it is part of this cluster, and comes with its v":                              {Namespace: "far", Version: "0.1.0", Platform: true},
 	} {
 		o := &olmOptions{}
-		if s.Version != "" {
+		if there.Version != "" {
 			o.source.Version = "0.46.0"
 		}
-		s.Installed, s.Objects = true, []olm.Object{{Kind: "Deployment", Name: "olm-operator"}}
+		s := olm.Status{Installed: true, Found: there, Objects: []olm.Object{{Kind: "Deployment", Name: "olm-operator"}}}
 		if err := judgeOLM(s, o); !strings.Contains(clierr.HintOf(err), hint) || s.Platform && strings.Contains(clierr.HintOf(err), "olm install") {
 			t.Errorf("hint %q, want %q", clierr.HintOf(err), hint)
 		}
