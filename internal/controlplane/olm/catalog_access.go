@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,14 +82,6 @@ func (k keyring) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return authn.FromConfig(authn.AuthConfig{
 		Username: c.Username, Password: c.Password, Auth: c.Auth, IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken,
 	}), nil
-}
-
-// parse reads an image's name.
-func (a pullAccess) parse(ref string) (name.Reference, error) {
-	if a.UseHTTP {
-		return name.ParseReference(ref, name.Insecure)
-	}
-	return name.ParseReference(ref)
 }
 
 // explain adds to a failed pull what was missing for it.

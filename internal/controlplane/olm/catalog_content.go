@@ -76,7 +76,8 @@ func (o *olm) startCatalogs(parts *supervise.Supervisor, global string, found im
 	if err := o.route.register(o.Log); err != nil {
 		return fmt.Errorf("route OLM's connections to catalogs: %w", err)
 	}
-	if err := errors.Join(l.watch(contents.Informer(), catalogOfMap), l.watch(sources.Informer(), catalogOfSource)); err != nil {
+	labelled := func(o metav1.Object) string { return o.GetLabels()[state.CatalogLabel] }
+	if err := errors.Join(l.watch(contents.Informer(), labelled), l.watch(sources.Informer(), metav1.Object.GetName)); err != nil {
 		return err
 	}
 	core.Start(parts.Ctx.Done())
@@ -91,31 +92,14 @@ func (o *olm) startCatalogs(parts *supervise.Supervisor, global string, found im
 	return nil
 }
 
-// catalogOfMap names the catalog that a ConfigMap belongs to.
-func catalogOfMap(object any) (types.NamespacedName, bool) {
-	m, ok := object.(*corev1.ConfigMap)
-	if !ok {
-		return types.NamespacedName{}, false
-	}
-	return types.NamespacedName{Namespace: m.Namespace, Name: m.Labels[state.CatalogLabel]}, true
-}
-
-func catalogOfSource(object any) (types.NamespacedName, bool) {
-	s, ok := object.(*operatorsv1alpha1.CatalogSource)
-	if !ok {
-		return types.NamespacedName{}, false
-	}
-	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, true
-}
-
-// watch has the catalogs of changed objects loaded.
-func (l *catalogLoader) watch(informer cache.SharedInformer, catalogOf func(any) (types.NamespacedName, bool)) error {
+// watch has the catalogs of changed objects loaded, by the name that catalogOf has.
+func (l *catalogLoader) watch(informer cache.SharedInformer, catalogOf func(metav1.Object) string) error {
 	changed := func(object any) {
 		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = last.Obj
 		}
-		if name, ok := catalogOf(object); ok {
-			l.queue.AddAfter(name, catalogSettle)
+		if o, ok := object.(metav1.Object); ok {
+			l.queue.AddAfter(types.NamespacedName{Namespace: o.GetNamespace(), Name: catalogOf(o)}, catalogSettle)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -30,7 +30,11 @@ type images struct {
 
 // get returns an image. Only its manifest is read before its files are.
 func (i images) get(ctx context.Context, ref string, access pullAccess) (v1.Image, error) {
-	parsed, err := access.parse(ref)
+	var options []name.Option
+	if access.UseHTTP {
+		options = append(options, name.Insecure)
+	}
+	parsed, err := name.ParseReference(ref, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,6 @@ const (
 	configsLabel = "operators.operatorframework.io.index.configs.v1"
 	// databaseLabel is on catalog images of the kind before.
 	databaseLabel = "operators.operatorframework.io.index.database.v1"
-	// unpackPrefix begins the names of directories that are being unpacked to.
-	unpackPrefix = "unpack-"
 	// pullRetry is the pause after a catalog image could not be pulled.
 	pullRetry = 20 * time.Second
 	// pullLimit bounds one attempt, whose registry may be slow or unresponsive.
@@ -136,7 +134,7 @@ func (l *catalogLoader) pulled(ctx context.Context, name types.NamespacedName, i
 	case err != nil && served:
 		l.log.Printf("catalog %s keeps its content: %v", name, err)
 	case err != nil:
-		l.fail(name, err)
+		l.standFor(name, err, true)
 	case content != nil:
 		l.put(name, content)
 		return have
@@ -193,7 +191,7 @@ func (l *catalogLoader) lockUnpacked(hex string) (unlock func()) {
 func (l *catalogLoader) serveImage(ctx context.Context, img v1.Image, dir, digest string) (*catalogServer, error) {
 	files := filepath.Join(dir, "content")
 	if _, err := os.Stat(files); err != nil {
-		if err := unpackCatalog(img, dir, files); err != nil {
+		if err := l.unpackCatalog(img, dir, files); err != nil {
 			image, _, _ := strings.Cut(digest, " ")
 			return nil, fmt.Errorf("unpack catalog image %s: %w", image, err)
 		}
@@ -246,8 +244,8 @@ func (l *catalogLoader) sweep() {
 	}
 }
 
-// unpackCatalog puts the catalog of an image into files, whole or not at all.
-func unpackCatalog(img v1.Image, dir, files string) error {
+// unpackCatalog puts the catalog of an image into files below dir, whole or not at all.
+func (l *catalogLoader) unpackCatalog(img v1.Image, dir, files string) error {
 	old, err := label(img, databaseLabel, "")
 	if err != nil {
 		return err
@@ -259,27 +257,16 @@ func unpackCatalog(img v1.Image, dir, files string) error {
 	if old != "" {
 		return errors.New("SQLite catalogs are no longer supported; render it as a file-based catalog")
 	}
-	if err := errors.Join(dropHalves(dir), os.MkdirAll(dir, 0o700)); err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp(dir, unpackPrefix)
+	tmp, err := os.MkdirTemp(l.scratch, "image-")
 	if err != nil {
 		return err
 	}
-	if err := extract(img, map[string]string{from: tmp}); err != nil {
-		return errors.Join(err, os.RemoveAll(tmp))
+	err = extract(img, map[string]string{from: tmp})
+	if err == nil {
+		err = errors.Join(os.MkdirAll(dir, 0o700), os.Rename(tmp, files))
 	}
-	if err := os.Rename(tmp, files); err != nil {
+	if err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	return nil
-}
-
-// dropHalves removes what an end in the midst of unpacking has left.
-func dropHalves(dir string) error {
-	halves, err := filepath.Glob(filepath.Join(dir, unpackPrefix+"*"))
-	for _, half := range halves {
-		err = errors.Join(err, os.RemoveAll(half))
-	}
-	return err
 }

@@ -184,7 +184,7 @@ func newLoader(t *testing.T, objects ...*corev1.Secret) *catalogLoader {
 		}
 	}
 	l := &catalogLoader{
-		catalogs: testCatalogs(t), client: client, dir: t.TempDir(), images: images{t.TempDir()},
+		catalogs: testCatalogs(t), client: client, dir: t.TempDir(), scratch: t.TempDir(), images: images{t.TempDir()},
 		sources: olmlisters.NewCatalogSourceLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
 		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](), unpacked: keymutex.NewHashed(0),
 	}
@@ -313,7 +313,7 @@ func TestPullsByTheClock(t *testing.T) {
 
 func TestDropContentKeepsWhatIsServed(t *testing.T) {
 	l := newLoader(t)
-	l.put(types.NamespacedName{Name: "a"}, &catalogServer{digest: "x:1 aaa", listener: emptyCatalog().listener, server: emptyCatalog().server})
+	l.put(types.NamespacedName{Name: "a"}, &catalogServer{digest: "x:1 aaa", listener: newSubstitute(nil).listener, server: newSubstitute(nil).server})
 	for _, hex := range []string{"aaa", "bbb"} {
 		if err := os.Mkdir(filepath.Join(l.dir, hex), 0o700); err != nil {
 			t.Fatal(err)

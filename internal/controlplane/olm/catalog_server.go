@@ -50,20 +50,15 @@ func newCatalogServer(ctx context.Context, fbc fs.FS, dir, digest string) (*cata
 	return s, nil
 }
 
-// emptyCatalog has no packages.
-func emptyCatalog() *catalogServer {
-	return standIn(nil, status.Error(codes.NotFound, "the catalog is empty"))
-}
-
-// failingCatalog answers every request with reason.
-func failingCatalog(reason error) *catalogServer {
-	refusal := status.Error(codes.Unavailable, reason.Error())
-	return standIn(refusal, refusal)
-}
-
-// standIn answers requests for lists with one error, which may be nil for
-// empty lists, and requests for single things with the other.
-func standIn(list, one error) *catalogServer {
+// newSubstitute answers every request with reason; a nil one stands for a catalog
+// that has no packages.
+func newSubstitute(reason error) *catalogServer {
+	var list error
+	one := status.Error(codes.NotFound, "the catalog is empty")
+	if reason != nil {
+		one = status.Error(codes.Unavailable, reason.Error())
+		list = one
+	}
 	return serveCatalog(registry.NewEmptyQuerier(),
 		grpc.StreamInterceptor(func(any, grpc.ServerStream, *grpc.StreamServerInfo, grpc.StreamHandler) error { return list }),
 		grpc.UnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) { return nil, one }))

@@ -143,7 +143,7 @@ func TestCatalogWithoutContent(t *testing.T) {
 			var told []string
 			c.unknown = func(n types.NamespacedName, reason string) { told = append(told, n.String()+": "+reason) }
 			for range 2 {
-				c.fail(types.NamespacedName{Namespace: tc.namespace, Name: "dead"}, errors.New("no route"))
+				c.standFor(types.NamespacedName{Namespace: tc.namespace, Name: "dead"}, errors.New("no route"), true)
 			}
 			got, err := bundlesOf(t, connectCatalog(t, c, "dead."+tc.namespace+".svc:50051"))
 			if len(got) != 0 || (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {

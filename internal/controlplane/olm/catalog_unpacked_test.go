@@ -27,10 +27,6 @@ func TestCatalogsOfOneImage(t *testing.T) {
 	}
 	l := newLoader(t, g.secret("pull", "me"), g.ca())
 	l.unknown = func(name types.NamespacedName, reason string) { t.Errorf("catalog %s: %s", name, reason) }
-	half := filepath.Join(l.dir, digest.Hex, unpackPrefix+"1") // of a server that was killed
-	if err := os.MkdirAll(half, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	const catalogs = 8
 	nameOf := func(i int) types.NamespacedName {
 		return types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("cat", i)}
@@ -46,9 +42,12 @@ func TestCatalogsOfOneImage(t *testing.T) {
 			t.Errorf("bundles of %s = %v, %v", nameOf(i), got, err)
 		}
 	}
-	kept, err := filepath.Glob(filepath.Join(l.dir, "*", "*"))
+	kept, err := filepath.Glob(filepath.Join(l.dir, digest.Hex, "*"))
 	if err != nil || len(kept) != 2 { // cache and content
 		t.Errorf("kept is %v, %v", kept, err)
+	}
+	if halves, err := os.ReadDir(l.scratch); err != nil || len(halves) > 0 {
+		t.Errorf("left is %v, %v", halves, err)
 	}
 }
 
@@ -81,7 +80,7 @@ func TestCatalogEndsWithItsContent(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(l.dir, "abc"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			served := emptyCatalog()
+			served := newSubstitute(nil)
 			served.digest = tc.digest
 			l.put(at, served)
 			if err := l.load(t.Context(), at); err != nil {
@@ -103,12 +102,12 @@ func TestSubstituteLeavesContentAlone(t *testing.T) {
 	name := types.NamespacedName{Namespace: "shop", Name: "cat"}
 	c.unknown = func(_ types.NamespacedName, reason string) { t.Errorf("told: %s", reason) }
 	c.put(name, serveText(t, smallCatalog("one")))
-	c.substitute(name, true)
+	c.standFor(name, errors.New("late"), false)
 	if c.digest(name) == "" {
 		t.Error("a substitute is served in place of content")
 	}
 	c.unknown = func(types.NamespacedName, string) {}
-	c.fail(name, errors.New("its address is elsewhere"))
+	c.standFor(name, errors.New("its address is elsewhere"), true)
 	if c.digest(name) != "" {
 		t.Error("content is served in place of a failure")
 	}

@@ -131,7 +131,7 @@ func (c *catalogs) Dial(_, address string) (net.Conn, error) {
 			return nil, err
 		}
 		if err != nil {
-			c.fail(name, err)
+			c.standFor(name, err, true)
 		}
 		c.mu.Lock()
 		s, coming, changed, closed := c.served[name], c.coming[name], c.changed, c.closed
@@ -150,33 +150,22 @@ func (c *catalogs) Dial(_, address string) (net.Conn, error) {
 		select {
 		case <-changed:
 		case <-timer.C:
-			c.substitute(name, coming)
+			reason := errors.New("no ConfigMap labelled " + state.CatalogLabel + "=" + name.Name)
+			if coming {
+				reason = fmt.Errorf("timed out after %s waiting for its content", pullTimeout)
+			}
+			c.standFor(name, reason, false)
 		}
 		timer.Stop()
 	}
 }
 
-// substitute serves something in place of a catalog that has no content. A
-// refused connection would be tried again at ever longer intervals only, and
-// would not be told the reason. Every namespace's resolution reads the global
-// catalogs and fails with any of them: there an empty catalog stands in, and
-// the reason is an event only.
-func (c *catalogs) substitute(name types.NamespacedName, coming bool) {
-	reason := errors.New("no ConfigMap labelled " + state.CatalogLabel + "=" + name.Name)
-	if coming {
-		reason = fmt.Errorf("timed out after %s waiting for its content", pullTimeout)
-	}
-	c.standFor(name, reason, false)
-}
-
-// fail serves reason in place of a catalog, or an empty one where it is global,
-// whatever was served before.
-func (c *catalogs) fail(name types.NamespacedName, reason error) {
-	c.standFor(name, reason, true)
-}
-
-// standFor is fail that leaves real content alone unless over is set: the
-// content may have come while somebody waited for it until a timeout.
+// standFor serves reason in place of a catalog that has no content. A refused
+// connection would be tried again at ever longer intervals only, and would not be
+// told the reason. Every namespace's resolution reads the global catalogs and
+// fails with any of them: there an empty catalog stands in, and the reason is an
+// event only. Content is left alone unless over is set: it may have come while
+// somebody waited for it until a timeout.
 func (c *catalogs) standFor(name types.NamespacedName, reason error, over bool) {
 	c.mu.Lock()
 	old := c.served[name]
@@ -184,24 +173,17 @@ func (c *catalogs) standFor(name types.NamespacedName, reason error, over bool) 
 		c.mu.Unlock()
 		return // nothing new: OLM need not read it again
 	}
-	s := c.substituteOf(name, reason)
+	told := fmt.Errorf("catalog %s: %w", name, reason)
+	if name.Namespace == c.global {
+		told = nil
+	}
+	s := newSubstitute(told)
+	s.reason = reason.Error()
 	old = c.replace(name, s)
 	c.mu.Unlock()
 	old.stop(c.log)
 	c.log.Printf("catalog %s has no content: %v", name, reason)
 	c.unknown(name, reason.Error())
-}
-
-// substituteOf says reason, or is empty for a global catalog.
-func (c *catalogs) substituteOf(name types.NamespacedName, reason error) *catalogServer {
-	var s *catalogServer
-	if name.Namespace == c.global {
-		s = emptyCatalog()
-	} else {
-		s = failingCatalog(fmt.Errorf("catalog %s: %w", name, reason))
-	}
-	s.reason = reason.Error()
-	return s
 }
 
 // catalogName finds which catalog an address of the form

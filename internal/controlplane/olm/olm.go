@@ -4,6 +4,7 @@
 package olm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,20 +164,12 @@ func (o *olm) watch(ctx context.Context) <-chan string {
 // established reports whether a CRD's kind is served. That is also true while
 // it is being deleted: its objects' finalizers still need OLM then.
 func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.Established {
-			return c.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
+	return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established)
 }
 
 // olmNamespace is where the one who installed the CRD has put OLM.
 func olmNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
-	if ns := crd.Annotations[state.OLMNamespaceAnnotation]; ns != "" {
-		return ns
-	}
-	return defaultOLMNamespace
+	return cmp.Or(crd.Annotations[state.OLMNamespaceAnnotation], defaultOLMNamespace)
 }
 
 // run is one life of OLM's parts: when one fails, all end. It returns when they

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,8 +49,7 @@ type olmOperators struct {
 	logger    *logrus.Logger
 	strays    strays
 	mu        sync.Mutex
-	done      []<-chan struct{} // closed when an operator has ended
-	ends      []func()          // of what OLM leaves at work when its operators have ended
+	ends      []func() // wait for an operator's end, and end what it leaves at work; the last comes first
 }
 
 // strays is a logger's hook that learns of objects without OLM's label: an
@@ -92,7 +92,7 @@ func (o *olmOperators) launch(op queueinformer.Operator) error {
 	}
 	ctx := o.parts.Ctx
 	op.Run(ctx)
-	o.track(op)
+	o.atEnd(func() { <-op.Done() })
 	select {
 	case <-op.Ready():
 		return nil
@@ -201,13 +201,6 @@ func hideCI() (restore func() error, err error) {
 	return func() error { return os.Setenv(name, value) }, os.Unsetenv(name)
 }
 
-// track remembers an operator that runs for wait.
-func (o *olmOperators) track(op queueinformer.Operator) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.done = append(o.done, op.Done())
-}
-
 // endSources has the connections to catalogs end with the catalog operator.
 func (o *olmOperators) endSources(op *catalog.Operator) error {
 	store, err := hiddenField[*grpc.SourceStore](op, "sources")
@@ -237,10 +230,7 @@ func (o *olmOperators) atEnd(end func()) {
 // wait returns when all operators have ended, after the end of their context,
 // and what they leave at work with them.
 func (o *olmOperators) wait() {
-	for _, done := range o.done {
-		<-done
-	}
-	for _, end := range o.ends {
+	for _, end := range slices.Backward(o.ends) {
 		end()
 	}
 }

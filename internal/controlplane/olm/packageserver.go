@@ -3,7 +3,6 @@ package olm
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -92,12 +91,9 @@ func (p *packageServer) end() {
 
 func (p *packageServer) begin(secret *corev1.Secret) error {
 	cert, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
-	if _, err := tls.X509KeyPair(cert, key); err != nil {
-		return fmt.Errorf("its certificate: %w", err)
-	}
 	served, err := dynamiccertificates.NewStaticCertKeyContent(packageSecret, cert, key)
 	if err != nil {
-		return err
+		return fmt.Errorf("its certificate: %w", err)
 	}
 	p.cert = cert
 	p.stop = p.keep(p.parts.Ctx, "the packageserver", func(ctx context.Context) error {
@@ -107,7 +103,7 @@ func (p *packageServer) begin(secret *corev1.Secret) error {
 	return nil
 }
 
-// listen serves on a port of its own.
+// listen serves on a port of its own until ctx ends.
 func (p *packageServer) listen(ctx context.Context, cert dynamiccertificates.CertKeyContentProvider) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -116,11 +112,6 @@ func (p *packageServer) listen(ctx context.Context, cert dynamiccertificates.Cer
 	defer l.Close() //nolint:errcheck // the server has closed it, unless it did not come up
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return p.serve(ctx, cancel, l, cert)
-}
-
-// serve runs the server until ctx ends, and ends ctx where the server ends first.
-func (p *packageServer) serve(ctx context.Context, cancel context.CancelFunc, l net.Listener, cert dynamiccertificates.CertKeyContentProvider) error {
 	config, err := p.configure(l, cert)
 	if err != nil {
 		return fmt.Errorf("configure it: %w", err)
@@ -149,7 +140,7 @@ func (p *packageServer) serve(ctx context.Context, cancel context.CancelFunc, l 
 	}
 	p.Serve(p.namespace, packageService, l.Addr().String())
 	err = server.GenericAPIServer.PrepareRun().RunWithContext(ctx)
-	cancel()
+	cancel() // where the server has ended first
 	<-catalogs.Done()
 	return err
 }

@@ -15,57 +15,51 @@ import (
 // step of the last one could come after what it installs is gone. The fields are
 // not exported, so they are found by their types.
 func unlimit(root any) (clients, configs int) {
-	w := limitWalker{seen: map[unsafe.Pointer]bool{}}
-	w.walk(reflect.ValueOf(root), 0)
-	return w.clients, w.configs
+	seen := map[unsafe.Pointer]bool{}
+	var walk func(v reflect.Value, depth int)
+	walk = func(v reflect.Value, depth int) {
+		switch v.Kind() {
+		case reflect.Interface:
+			walk(v.Elem(), depth)
+		case reflect.Pointer:
+			if v.IsNil() || seen[v.UnsafePointer()] {
+				return
+			}
+			seen[v.UnsafePointer()] = true
+			switch v.Type() {
+			case reflect.TypeFor[*rest.RESTClient]():
+				if raise((*rest.RESTClient)(v.UnsafePointer())) {
+					clients++
+				}
+			case reflect.TypeFor[*rest.Config]():
+				(*rest.Config)(v.UnsafePointer()).QPS = -1
+				configs++
+			default:
+				walk(v.Elem(), depth)
+			}
+		case reflect.Struct:
+			for i := 0; i < v.NumField() && depth < limitDepth; i++ {
+				walk(v.Field(i), depth+1)
+			}
+		}
+	}
+	walk(reflect.ValueOf(root), 0)
+	return clients, configs
 }
 
 // limitDepth bounds how deep below the root clients are looked for.
 const limitDepth = 8
 
-type limitWalker struct {
-	seen             map[unsafe.Pointer]bool
-	clients, configs int
-}
-
-func (w *limitWalker) walk(v reflect.Value, depth int) {
-	if depth > limitDepth {
-		return
-	}
-	switch v.Kind() {
-	case reflect.Interface:
-		w.walk(v.Elem(), depth)
-	case reflect.Pointer:
-		if v.IsNil() || w.seen[v.UnsafePointer()] {
-			return
-		}
-		w.seen[v.UnsafePointer()] = true
-		switch v.Type() {
-		case reflect.TypeFor[*rest.RESTClient]():
-			w.raise((*rest.RESTClient)(v.UnsafePointer()))
-		case reflect.TypeFor[*rest.Config]():
-			(*rest.Config)(v.UnsafePointer()).QPS = -1
-			w.configs++
-		default:
-			w.walk(v.Elem(), depth)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			w.walk(v.Field(i), depth+1)
-		}
-	}
-}
-
-// raise takes the limit off a client.
-func (w *limitWalker) raise(c *rest.RESTClient) {
+// raise takes the limit off a client, and reports whether it has found it.
+func raise(c *rest.RESTClient) bool {
 	bucket := reflect.ValueOf(c.GetRateLimiter())
 	if bucket.Kind() != reflect.Pointer || bucket.Elem().Kind() != reflect.Struct {
-		return
+		return false
 	}
 	field := bucket.Elem().FieldByName("limiter")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*rate.Limiter]() {
-		return
+		return false
 	}
 	(*rate.Limiter)(field.UnsafePointer()).SetLimit(rate.Inf)
-	w.clients++
+	return true
 }
