@@ -290,7 +290,7 @@ func logsOf(ctx context.Context, r Reader, pods objects, o kube.LogOptions) iter
 	return func(yield func(*unstructured.Unstructured, string) bool) {
 		for _, pod := range pods {
 			for _, s := range entries(pod, "spec", "containers") {
-				o.Container = field(s, "name")
+				o.Container = text(s, "name")
 				log, err := r.Logs(ctx, pod.GetNamespace(), pod.GetName(), o)
 				if err == nil && !yield(pod, string(log)) {
 					return

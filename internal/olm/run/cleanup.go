@@ -187,8 +187,8 @@ func (cl *cleaner) findPlanned(ctx context.Context) error {
 	}
 	// What OLM has to unpack first is known by its properties.
 	for _, lookup := range entries(plan, "status", "bundleLookups") {
-		if propertyOf(field(lookup, "properties"), "olm.package").PackageName == cl.pkg {
-			cl.planned = append(cl.planned, field(lookup, "identifier"))
+		if propertyOf(text(lookup, "properties"), "olm.package").PackageName == cl.pkg {
+			cl.planned = append(cl.planned, text(lookup, "identifier"))
 		}
 	}
 	return nil
@@ -207,13 +207,13 @@ func (cl *cleaner) findKinds(ctx context.Context) error {
 	mine := cl.csvNames()
 	for _, p := range plans {
 		for _, step := range entries(p, "status", "plan") {
-			if !slices.Contains(mine, field(step, "resolving")) {
+			if !slices.Contains(mine, text(step, "resolving")) {
 				continue
 			}
-			r, _ := step["resource"].(map[string]any)
-			k := schema.GroupVersionKind{Group: field(r, "group"), Version: field(r, "version"), Kind: field(r, "kind")}
+			of := func(part string) string { return text(step, "resource", part) }
+			k := schema.GroupVersionKind{Group: of("group"), Version: of("version"), Kind: of("kind")}
 			if strings.HasPrefix(k.Kind, "Role") {
-				cl.roles = append(cl.roles, kube.Ref{GroupVersionKind: k, Namespace: cl.Namespace, Name: field(r, "name")})
+				cl.roles = append(cl.roles, kube.Ref{GroupVersionKind: k, Namespace: cl.Namespace, Name: of("name")})
 			}
 			// CRDs are for --delete-crds; OLM's own kinds have been dealt with.
 			if k.Kind != "CustomResourceDefinition" && k.Group != "operators.coreos.com" && !slices.Contains(cl.kinds, k) {

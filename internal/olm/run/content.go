@@ -103,10 +103,9 @@ func outdated(csv *unstructured.Unstructured, content string) bool {
 func csvsOf(plan *unstructured.Unstructured) objects {
 	var list objects
 	for _, step := range entries(plan, "status", "plan") {
-		r, _ := step["resource"].(map[string]any)
 		u := &unstructured.Unstructured{}
 		// What is not JSON says where the manifest is: not here.
-		if field(r, "kind") == "ClusterServiceVersion" && json.Unmarshal([]byte(field(r, "manifest")), &u.Object) == nil {
+		if text(step, "resource", "kind") == "ClusterServiceVersion" && json.Unmarshal([]byte(text(step, "resource", "manifest")), &u.Object) == nil {
 			list = append(list, u)
 		}
 	}

@@ -34,7 +34,7 @@ func Deployments(b *bundle.Bundle) []hostprogram.Deployment {
 func modesOf(u *unstructured.Unstructured) map[string]bool {
 	modes := map[string]bool{}
 	for _, m := range entries(u, "spec", "installModes") {
-		modes[field(m, "type")] = m["supported"] == true
+		modes[text(m, "type")] = m.Object["supported"] == true
 	}
 	return modes
 }
@@ -60,15 +60,15 @@ func refused(u *unstructured.Unstructured) error {
 				} `json:"template"`
 			} `json:"spec"`
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, &d); err != nil || d.Spec.Selector == nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object, &d); err != nil || d.Spec.Selector == nil {
 			continue // which bundle validate tells
 		}
 		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 		if err != nil {
-			return refuse("Deployment "+field(m, "name"), "spec.selector: "+err.Error())
+			return refuse("Deployment "+text(m, "name"), "spec.selector: "+err.Error())
 		}
 		if have := labels.Set(d.Spec.Template.Metadata.Labels); !selector.Matches(have) {
-			return refuse("Deployment "+field(m, "name"), fmt.Sprintf("spec.selector %q does not match the labels %q of spec.template", selector, have))
+			return refuse("Deployment "+text(m, "name"), fmt.Sprintf("spec.selector %q does not match the labels %q of spec.template", selector, have))
 		}
 	}
 	return nil
@@ -77,12 +77,11 @@ func refused(u *unstructured.Unstructured) error {
 // workloadsOf are the Deployments of a CSV.
 func workloadsOf(u *unstructured.Unstructured) []workload {
 	var all []workload
-	for _, m := range entries(u, "spec", "install", "spec", "deployments") {
-		d := &unstructured.Unstructured{Object: m}
-		w := workload{hostprogram.Deployment{Name: field(m, "name")}, text(d, "spec", "template", "spec", "serviceAccountName")}
+	for _, d := range entries(u, "spec", "install", "spec", "deployments") {
+		w := workload{hostprogram.Deployment{Name: text(d, "name")}, text(d, "spec", "template", "spec", "serviceAccountName")}
 		for key, list := range map[string]*[]hostprogram.Container{"containers": &w.Containers, "initContainers": &w.Init} {
 			for _, c := range entries(d, "spec", "template", "spec", key) {
-				*list = append(*list, hostprogram.Container{Name: field(c, "name"), Image: field(c, "image")})
+				*list = append(*list, hostprogram.Container{Name: text(c, "name"), Image: text(c, "image")})
 			}
 		}
 		all = append(all, w)
@@ -112,24 +111,18 @@ func texts(u *unstructured.Unstructured, path ...string) []string {
 }
 
 // entries is the list of objects at path; what is not one is left out.
-func entries(u *unstructured.Unstructured, path ...string) []map[string]any {
+func entries(u *unstructured.Unstructured, path ...string) []*unstructured.Unstructured {
 	if u == nil {
 		return nil
 	}
 	list, _, _ := unstructured.NestedSlice(u.Object, path...)
-	var all []map[string]any
+	var all []*unstructured.Unstructured
 	for _, e := range list {
 		if m, ok := e.(map[string]any); ok {
-			all = append(all, m)
+			all = append(all, &unstructured.Unstructured{Object: m})
 		}
 	}
 	return all
-}
-
-// field is the string under key, or "".
-func field(m map[string]any, key string) string {
-	s, _ := m[key].(string)
-	return s
 }
 
 // condition is a status condition as the API has it.
@@ -138,8 +131,8 @@ type condition struct{ kind, status, reason, message string }
 // conditionOf returns u's condition of that type; a zero one without.
 func conditionOf(u *unstructured.Unstructured, kind string) condition {
 	for _, m := range entries(u, "status", "conditions") {
-		if field(m, "type") == kind {
-			return condition{kind, field(m, "status"), field(m, "reason"), field(m, "message")}
+		if text(m, "type") == kind {
+			return condition{kind, text(m, "status"), text(m, "reason"), text(m, "message")}
 		}
 	}
 	return condition{}

@@ -240,28 +240,21 @@ func (c *chain) checkCatalog(ctx context.Context, r Reader) *Finding {
 // serving looks at the Deployment and the pods behind a catalog: whether there
 // are any, and what is wrong with them. While they start it is waitOnly.
 func (c *chain) serving(ctx context.Context, r Reader, source *unstructured.Unstructured) (served bool, f *Finding) {
-	var starting *Finding
-	note := func(f *Finding) (final bool) {
-		served = true
-		if f != nil && starting == nil {
-			starting = f
-		}
-		return f != nil && f.after != waitOnly
-	}
+	var found []*Finding
 	if d := c.deployments.in(source.GetNamespace()).find(serverName(source.GetName())); isOurs(d) {
-		if f := c.checkDeployment(ctx, r, d); note(f) {
-			return true, f
-		}
+		found = append(found, c.checkDeployment(ctx, r, d))
 	}
 	for _, pod := range c.pods.in(source.GetNamespace()) {
-		if pod.GetLabels()["olm.catalogSource"] != source.GetName() {
-			continue
-		}
-		if f := c.checkPod(ctx, r, pod); note(f) {
-			return true, f
+		if pod.GetLabels()["olm.catalogSource"] == source.GetName() {
+			found = append(found, c.checkPod(ctx, r, pod))
 		}
 	}
-	return served, starting
+	for _, one := range found {
+		if one != nil && (f == nil || f.after == waitOnly && one.after != waitOnly) {
+			f = one
+		}
+	}
+	return len(found) > 0, f
 }
 
 // patience is how long a catalog may be out of reach. OLM lets more and more
@@ -329,14 +322,6 @@ func (c *chain) checkUnpacking(ctx context.Context, r Reader) *Finding {
 		"check the image of the bundle with 'mysdk bundle validate IMAGE'").by(failed.text())
 }
 
-// whereServed is where a CatalogSource has its content from.
-func whereServed(source *unstructured.Unstructured) string {
-	if img := text(source, "spec", "image"); img != "" {
-		return "from image " + img
-	}
-	return "at " + text(source, "spec", "address")
-}
-
 // catalogErrorPattern is how OLM's resolver names a catalog that it gets
 // nothing from.
 const catalogErrorPattern = `error using catalogsource ([^/\s]+)/([^:\s]+): (.*)`
@@ -357,7 +342,11 @@ func (c *chain) catalogFailed(ctx context.Context, r Reader, failed condition, n
 		// What the embedded cluster reports about an image itself is its last word,
 		// whatever the state of the pods that stand for it.
 		served = served && !strings.HasSuffix(c.eventOf(source), ": "+why)
-		f = c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be read %s: %s", whereServed(source), why), removeCatalog(source))
+		where := "at " + text(source, "spec", "address")
+		if img := text(source, "spec", "image"); img != "" {
+			where = "from image " + img
+		}
+		f = c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be read %s: %s", where, why), removeCatalog(source))
 	}
 	f.Problem += "; and OLM resolves nothing in namespace " + c.namespace + " until it can"
 	return f.by(failed.text())
@@ -391,9 +380,8 @@ func (c *chain) checkPlan(context.Context, Reader) *Finding {
 		}
 		var waiting []string
 		for _, step := range entries(p, "status", "plan") {
-			res, _ := step["resource"].(map[string]any)
-			if s := field(step, "status"); s != "Created" && s != "Present" {
-				waiting = append(waiting, field(res, "kind")+" "+field(res, "name"))
+			if s := text(step, "status"); s != "Created" && s != "Present" {
+				waiting = append(waiting, text(step, "resource", "kind")+" "+text(step, "resource", "name"))
 			}
 		}
 		if len(waiting) > 0 {

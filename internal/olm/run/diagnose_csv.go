@@ -141,11 +141,17 @@ func (c *chain) packageOf(u *unstructured.Unstructured) string {
 func (c *chain) requirements(u *unstructured.Unstructured, message string) *Finding {
 	var missing []string
 	for _, m := range entries(u, "status", "requirementStatus") {
-		if s := field(m, "status"); s == "Present" || s == "Satisfied" || s == "DependentPresent" {
+		if s := text(m, "status"); s == "Present" || s == "Satisfied" || s == "DependentPresent" {
 			continue
 		}
-		line := fmt.Sprintf("%s %s: %s", field(m, "kind"), field(m, "name"), oneLine(field(m, "message")))
-		if unmet := dependents(m); len(unmet) > 0 {
+		line := fmt.Sprintf("%s %s: %s", text(m, "kind"), text(m, "name"), oneLine(text(m, "message")))
+		var unmet []string // such as the rules of a service account
+		for _, d := range entries(m, "dependents") {
+			if text(d, "status") == "NotSatisfied" {
+				unmet = append(unmet, oneLine(text(d, "message")))
+			}
+		}
+		if len(unmet) > 0 {
 			line += " (" + strings.Join(unmet, "; ") + ")"
 		}
 		missing = append(missing, line)
@@ -156,16 +162,4 @@ func (c *chain) requirements(u *unstructured.Unstructured, message string) *Find
 	}
 	return c.finding(u, patient, "requirements are missing: "+strings.Join(missing, "; "),
 		"put what is missing into the bundle, or install what provides it")
-}
-
-// dependents are the parts of a requirement that are not satisfied, such as the
-// rules of a service account.
-func dependents(m map[string]any) []string {
-	var unmet []string
-	for _, d := range entries(&unstructured.Unstructured{Object: m}, "dependents") {
-		if field(d, "status") == "NotSatisfied" {
-			unmet = append(unmet, oneLine(field(d, "message")))
-		}
-	}
-	return unmet
 }

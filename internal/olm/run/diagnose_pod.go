@@ -93,7 +93,7 @@ func (c *chain) checkPod(ctx context.Context, r Reader, pod *unstructured.Unstru
 	}
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		for _, s := range entries(pod, "status", list) {
-			if f := c.checkContainer(ctx, r, pod, &unstructured.Unstructured{Object: s}); f != nil {
+			if f := c.checkContainer(ctx, r, pod, s); f != nil {
 				return f
 			}
 		}
@@ -134,12 +134,6 @@ func (c *chain) checkContainer(ctx context.Context, r Reader, pod, s *unstructur
 	return f
 }
 
-// killsContainer reports whether an event is of a probe that ends a container.
-func killsContainer(e *unstructured.Unstructured) bool {
-	m := text(e, "message")
-	return text(e, "reason") == "Unhealthy" && (strings.HasPrefix(m, "Startup probe") || strings.HasPrefix(m, "Liveness probe"))
-}
-
 // crashed explains a container that ends again and again.
 func (c *chain) crashed(ctx context.Context, r Reader, pod, s *unstructured.Unstructured) *Finding {
 	name := text(s, "name")
@@ -160,7 +154,11 @@ func (c *chain) crashed(ctx context.Context, r Reader, pod, s *unstructured.Unst
 		log = logTail(ctx, r, pod, name, false, crashLines)
 	}
 	f.Log = log[max(0, len(log)-logLines):]
-	if e := c.newest(pod, killsContainer); e != nil && (code == 128+9 || code == 128+15) { // SIGKILL, SIGTERM
+	kills := func(e *unstructured.Unstructured) bool { // a probe does
+		m := text(e, "message")
+		return text(e, "reason") == "Unhealthy" && (strings.HasPrefix(m, "Startup probe") || strings.HasPrefix(m, "Liveness probe"))
+	}
+	if e := c.newest(pod, kills); e != nil && (code == 128+9 || code == 128+15) { // SIGKILL, SIGTERM
 		f.Problem = fmt.Sprintf("container %s is killed again and again: %s", name, oneLine(text(e, "message")))
 	} else if e := lastError(log); e != "" {
 		f.Problem += ": " + e
@@ -396,7 +394,7 @@ func (c *chain) blind(ctx context.Context, r Reader, pod *unstructured.Unstructu
 // resourceOf is the resource of a kind that the CSV owns, "" of any other.
 func (c *chain) resourceOf(group, kind string) string {
 	for _, m := range entries(c.csv(), "spec", "customresourcedefinitions", "owned") {
-		if resource, ok := strings.CutSuffix(field(m, "name"), "."+group); ok && field(m, "kind") == kind {
+		if resource, ok := strings.CutSuffix(text(m, "name"), "."+group); ok && text(m, "kind") == kind {
 			return resource
 		}
 	}

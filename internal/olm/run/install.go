@@ -125,7 +125,11 @@ func Install(ctx context.Context, c *kube.Client, b *bundle.Bundle, o Options) (
 	err := in.write(ctx)
 	if err == nil {
 		_, made := split(in.apply)
-		err = in.bring(ctx, made, in.csv.GetName(), in.replaced(), in.wanted())
+		wanted := in.content
+		if in.action == Unchanged {
+			wanted = "" // OLM has made the CSV of it already
+		}
+		err = in.bring(ctx, made, in.csv.GetName(), in.replaced(), wanted)
 	}
 	if err != nil {
 		return Result{}, in.failed(ctx, err, undo)
@@ -182,7 +186,9 @@ func (in *installer) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if in.group.moved && (in.action == Unchanged || in.action == Upgraded && !in.before.runsIn(in.group.mode, in.Namespace)) {
+	// What is installed and does not support the mode fails as soon as the OperatorGroup
+	// has it, and OLM upgrades none that has failed.
+	if in.group.moved && (in.action == Unchanged || in.action == Upgraded && supports(modesOf(in.before.installed()), in.group.mode, in.Namespace) != "") {
 		in.action = Reinstalled
 	}
 	if err := in.checkSecrets(ctx); err != nil || in.action != Installed {
@@ -314,15 +320,6 @@ func (in *installer) replaced() string {
 		return ""
 	}
 	return text(in.before.subscription, "status", "installedCSV")
-}
-
-// wanted is the digest of what OLM has to make the CSV of; "" where it has
-// made it already, of the same bundle.
-func (in *installer) wanted() string {
-	if in.action == Unchanged {
-		return ""
-	}
-	return in.content
 }
 
 // write changes the cluster.

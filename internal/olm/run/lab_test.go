@@ -209,7 +209,7 @@ func (l *lab) testLife(t *testing.T) {
 	if data, _, err := PullSecret(t.Context(), l.client, l.name, "pull"); err != nil || string(data) != `{"auths":{}}` {
 		t.Errorf("the pull secret holds %s, %v", data, err)
 	}
-	if accounts := entries(l.read("v1", "ServiceAccount", "shop"), "imagePullSecrets"); len(accounts) != 1 || field(accounts[0], "name") != "pull" {
+	if accounts := entries(l.read("v1", "ServiceAccount", "shop"), "imagePullSecrets"); len(accounts) != 1 || text(accounts[0], "name") != "pull" {
 		t.Errorf("the operator's account has the pull secrets %v", accounts)
 	}
 	before := l.read(olmV1alpha1, "Subscription", l.name).GetGeneration() // the status is OLM's

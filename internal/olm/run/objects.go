@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,9 +52,7 @@ const (
 func made(pkg, apiVersion, kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
 	u := kube.Named(apiVersion, kind, namespace, name)
 	u.SetLabels(map[string]string{runLabel: pkg})
-	for k, v := range fields {
-		u.Object[k] = v
-	}
+	maps.Copy(u.Object, fields)
 	return u
 }
 

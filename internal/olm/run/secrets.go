@@ -163,18 +163,14 @@ func (in *installer) shareSecrets(ctx context.Context) error {
 				return nil, nil
 			}
 			has := entries(live, "imagePullSecrets")
-			before := len(has)
+			list, _, _ := unstructured.NestedSlice(live.Object, "imagePullSecrets")
 			for _, name := range in.PullSecrets {
-				if !slices.ContainsFunc(has, func(m map[string]any) bool { return field(m, "name") == name }) {
-					has = append(has, map[string]any{"name": name})
+				if !slices.ContainsFunc(has, func(u *unstructured.Unstructured) bool { return text(u, "name") == name }) {
+					list = append(list, map[string]any{"name": name})
 				}
 			}
-			if len(has) == before {
+			if len(list) == len(has) {
 				return nil, nil
-			}
-			var list []any
-			for _, m := range has {
-				list = append(list, m)
 			}
 			return live, unstructured.SetNestedSlice(live.Object, list, "imagePullSecrets")
 		})

@@ -41,12 +41,6 @@ func (s *survey) installed() *unstructured.Unstructured {
 	return s.csvs.find(text(s.subscription, "status", "installedCSV"))
 }
 
-// runsIn reports whether what is installed supports a mode. If not, it fails as soon
-// as the OperatorGroup has the mode, and OLM upgrades none that has failed.
-func (s *survey) runsIn(m Mode, own string) bool {
-	return supports(modesOf(s.installed()), m, own) == ""
-}
-
 // crdObject names a CRD.
 func crdObject(name string) *unstructured.Unstructured {
 	return kube.Named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
@@ -172,7 +166,12 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 			return "", clierr.Failedf(fmt.Sprintf("install it with '%s'", o.command("bundle", o.Namespace)), "package %s is not installed in namespace %s", b.Package, o.Namespace)
 		}
 		if lone := s.csvs.find(b.Name()); lone != nil {
-			return decideLone(lone, b, o)
+			if packageOf(lone) == b.Package {
+				return Reinstalled, nil // left behind by one that was removed
+			}
+			// OLM would not install the bundle beside it.
+			return "", clierr.Failedf(fmt.Sprintf("delete it if you do not need it: mysdk kubectl delete csv -n %s %s", o.Namespace, b.Name()),
+				"%s already exists, without a Subscription: it was applied by hand", kube.RefOf(lone))
 		}
 		return Installed, nil
 	}
@@ -206,16 +205,6 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 func (s *survey) abandoned(csv *unstructured.Unstructured) bool {
 	return text(csv, "status", "phase") == "Replacing" &&
 		!slices.ContainsFunc(s.csvs, func(u *unstructured.Unstructured) bool { return text(u, "spec", "replaces") == csv.GetName() })
-}
-
-// decideLone decides about a CSV of the bundle's name that no Subscription
-// stands for: OLM would not install the bundle beside it.
-func decideLone(lone *unstructured.Unstructured, b *bundle.Bundle, o Options) (string, error) {
-	if packageOf(lone) == b.Package {
-		return Reinstalled, nil // left behind by one that was removed
-	}
-	return "", clierr.Failedf(fmt.Sprintf("delete it if you do not need it: mysdk kubectl delete csv -n %s %s", o.Namespace, b.Name()),
-		"%s already exists, without a Subscription: it was applied by hand", kube.RefOf(lone))
 }
 
 // refuseForeign is an error where an object of a name that the run needs is
