@@ -76,15 +76,10 @@ the previous state is then restored.`,
   # a pushed bundle on your own cluster
   mysdk run bundle ghcr.io/you/shop-operator-bundle:v0.0.1 --context kind-dev`,
 		Args: cli.ExactlyOne("a bundle", "mysdk run bundle ./bundle"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.bundle = args[0]
-			return runBundle(c.Context(), f, o)
-		},
 	}
-	o.bindAll(c.Flags())
+	o.complete(f, c)
 	c.Flags().StringVar(&o.installMode, "install-mode", "", "AllNamespaces, OwnNamespace, SingleNamespace=ns or MultiNamespace=a,b (default: what the bundle supports)")
 	c.Flags().StringVar(&o.indexImage, "index-image", "", "index image to add the bundle to, for its dependencies")
-	cli.OutputFlag(c, &o.output)
 	return c
 }
 
@@ -104,18 +99,19 @@ ends when the old version is gone and the new one stays healthy.`,
   # go back if the new version does not come up
   mysdk run bundle-upgrade ./bundle --rollback`,
 		Args: cli.ExactlyOne("a bundle", "mysdk run bundle-upgrade ./bundle"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.bundle = args[0]
-			return runBundle(c.Context(), f, o)
-		},
 	}
-	o.bindAll(c.Flags())
-	cli.OutputFlag(c, &o.output)
+	o.complete(f, c)
 	return c
 }
 
-// bindAll binds the flags that the two commands share.
-func (o *runBundleOptions) bindAll(fs *pflag.FlagSet) {
+// complete adds what the two commands share: what they run, and flags.
+func (o *runBundleOptions) complete(f *cli.Factory, c *cobra.Command) {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		o.bundle = args[0]
+		return runBundle(c.Context(), f, o)
+	}
+	cli.OutputFlag(c, &o.output)
+	fs := c.Flags()
 	o.Bind(fs)
 	o.bindWait(fs)
 	o.bindRegistry(fs)

@@ -2,8 +2,10 @@ package olm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/install"
@@ -61,26 +63,21 @@ func (o *olmOperators) newManager() (manager.Manager, error) {
 	return m, addReconcilers(m)
 }
 
-// reconciler is what OLM's reconcilers have in common.
-type reconciler interface{ SetupWithManager(ctrl.Manager) error }
-
 func addReconcilers(m manager.Manager) error {
-	c, log, scheme := m.GetClient(), ctrl.Log, m.GetScheme()
-	for _, build := range []func() (reconciler, error){
-		func() (reconciler, error) { return operators.NewOperatorConditionReconciler(c, log, scheme) },
-		func() (reconciler, error) { return operators.NewOperatorConditionGeneratorReconciler(c, log, scheme) },
-		func() (reconciler, error) { return operators.NewOperatorReconciler(c, log, scheme) },
-		func() (reconciler, error) { return operators.NewAdoptionReconciler(c, log, scheme) },
-	} {
-		r, err := build()
-		if err != nil {
-			return err
-		}
-		if err := r.SetupWithManager(m); err != nil {
-			return err
-		}
+	return errors.Join(
+		add(m, operators.NewOperatorConditionReconciler), add(m, operators.NewOperatorConditionGeneratorReconciler),
+		add(m, operators.NewOperatorReconciler), add(m, operators.NewAdoptionReconciler))
+}
+
+// add makes one of OLM's reconcilers a part of the manager.
+func add[R interface{ SetupWithManager(ctrl.Manager) error }](
+	m manager.Manager, build func(client.Client, logr.Logger, *runtime.Scheme) (R, error),
+) error {
+	r, err := build(m.GetClient(), ctrl.Log, m.GetScheme())
+	if err != nil {
+		return err
 	}
-	return nil
+	return r.SetupWithManager(m)
 }
 
 // managedObjects keeps the manager's cache to what OLM made, and to

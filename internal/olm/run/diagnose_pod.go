@@ -40,8 +40,13 @@ func (c *chain) checkDeployment(ctx context.Context, r Reader, d *unstructured.U
 		if number(rs, "spec", "replicas") == 0 {
 			continue // of an older revision
 		}
-		if f := c.checkReplicaSet(ctx, r, rs); f != nil {
-			return f
+		if failed := conditionOf(rs, "ReplicaFailure"); failed.status == "True" {
+			return c.refused(rs, failed)
+		}
+		for _, pod := range c.pods.ownedBy(rs) {
+			if f := c.checkPod(ctx, r, pod); f != nil {
+				return f
+			}
 		}
 	}
 	if failed := conditionOf(d, "ReplicaFailure"); failed.status == "True" {
@@ -49,19 +54,6 @@ func (c *chain) checkDeployment(ctx context.Context, r Reader, d *unstructured.U
 	}
 	return c.finding(d, waitOnly, fmt.Sprintf("%d of %d replicas are available",
 		number(d, "status", "availableReplicas"), max(number(d, "spec", "replicas"), 1)), "").by(available.text())
-}
-
-// checkReplicaSet walks from a ReplicaSet to its pods.
-func (c *chain) checkReplicaSet(ctx context.Context, r Reader, rs *unstructured.Unstructured) *Finding {
-	if failed := conditionOf(rs, "ReplicaFailure"); failed.status == "True" {
-		return c.refused(rs, failed)
-	}
-	for _, pod := range c.pods.ownedBy(rs) {
-		if f := c.checkPod(ctx, r, pod); f != nil {
-			return f
-		}
-	}
-	return nil
 }
 
 // refused explains that the API server does not take the pods.

@@ -1,6 +1,7 @@
 package olm
 
 import (
+	_ "embed"
 	"slices"
 
 	"github.com/operator-framework/api/crds"
@@ -45,4 +46,13 @@ func annotate(list []*unstructured.Unstructured, namespace string) []*unstructur
 		u.SetAnnotations(annotations)
 	}
 	return list
+}
+
+//go:embed olm.yaml.tmpl
+var manifestsText string
+
+// Objects are OLM's objects without its CRDs, in the order of OLM's own
+// manifests, with the catalog of operatorhub.io. namespace is OLM's.
+func Objects(namespace string) ([]*unstructured.Unstructured, error) {
+	return kube.RenderManifests(manifestsText, "olm.yaml", map[string]string{"Namespace": namespace, "Version": Version})
 }
