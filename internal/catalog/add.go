@@ -162,7 +162,6 @@ func (c *Catalog) hasNewer(than *bundle.Bundle) bool {
 	})
 }
 
-// newestOf is the bundle of the package with the highest version.
 func newestOf(pkg string, list []Addition) *bundle.Bundle {
 	var newest *bundle.Bundle
 	for _, a := range list {

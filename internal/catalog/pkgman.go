@@ -154,7 +154,6 @@ func readVersion(fsys fs.FS, dir string) (*pkgVersion, error) {
 	return v, clierr.WithHint(err, "every directory beside the package's file has the manifests of one version")
 }
 
-// convert makes the bundle.
 func (p *packageManifest) convert(v *pkgVersion, all []*pkgVersion) (Converted, error) {
 	c := Converted{Version: path.Base(v.dir), Files: map[string][]byte{}, Channels: p.channelsOf(v, all)}
 	if len(c.Channels) == 0 {

@@ -53,7 +53,6 @@ func Install(ctx context.Context, c *kube.Client, m Manifests, o InstallOptions)
 	return i.done, err
 }
 
-// installer is one Install.
 type installer struct {
 	*kube.Client
 	manifests Manifests
@@ -154,7 +153,6 @@ func (i *installer) applyObjects(ctx context.Context) error {
 // again is the hint for a failure half-way.
 const again = "fix the problem and run the command again: it continues where it stopped"
 
-// count reports results.
 func (i *installer) count(results []kube.Result) {
 	for _, r := range results {
 		if r.Action != kube.Unchanged {
@@ -170,7 +168,6 @@ func (i *installer) waitOperators(ctx context.Context) error {
 	return i.WaitReady(ctx, i.manifests.ofKind("Deployment"), i.left())
 }
 
-// left is the time that waiting may still take.
 func (i *installer) left() time.Duration { return max(i.deadline.Sub(i.options.Now()), firstPause) }
 
 // waitPackageServer waits for the packageserver, which OLM installs: that it

@@ -128,13 +128,11 @@ func (s Source) raw(ctx context.Context) (Manifests, error) {
 	return m, err
 }
 
-// file is a manifest file.
 type file struct {
 	name string
 	data []byte
 }
 
-// files gets the files at a place.
 func (s Source) files(ctx context.Context, place string) ([]file, error) {
 	switch {
 	case !isURL(place):

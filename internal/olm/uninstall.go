@@ -72,7 +72,6 @@ func progress(tell func(kube.Result)) func(kube.Result) {
 	}
 }
 
-// uninstaller is one Uninstall.
 type uninstaller struct {
 	*kube.Client
 	options kube.DeleteOptions

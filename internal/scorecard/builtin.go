@@ -123,7 +123,6 @@ func (r *result) ask(ctx context.Context, u *unstructured.Unstructured) {
 	r.note("the API server accepts %s %s", u.GetKind(), u.GetName())
 }
 
-// checkBundle is the test olm-bundle-validation.
 func (r *result) checkBundle(context.Context) {
 	problems, warnings := r.Validate()
 	for _, p := range problems {
@@ -210,7 +209,6 @@ func fields(u *unstructured.Unstructured, part string) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// checkResources is the test olm-crds-have-resources.
 func (r *result) checkResources(context.Context) {
 	for _, owned := range r.CSV.Spec.CustomResourceDefinitions.Owned {
 		if len(owned.Resources) == 0 {

@@ -205,7 +205,6 @@ func podState(pod corev1.PodStatus) (ended, stuck bool, state string) {
 	return ended, stuck, state
 }
 
-// runs reports whether a container of the pod runs.
 func runs(pod corev1.PodStatus, name string) bool {
 	return slices.ContainsFunc(pod.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.Name == name && c.State.Running != nil
@@ -259,7 +258,6 @@ func dirName(text string) string {
 //go:embed pod.yaml.tmpl
 var podText string
 
-// pod is the pod of a test.
 func (p *Pods) pod(s Subject, t v1alpha3.TestConfiguration) (*unstructured.Unstructured, error) {
 	tops := map[string]bool{}
 	for name := range s.Files {

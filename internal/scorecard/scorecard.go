@@ -149,7 +149,6 @@ type errWait struct{ wait time.Duration }
 // Error implements error.
 func (e errWait) Error() string { return fmt.Sprintf("not ended within %s", e.wait) }
 
-// one runs one test.
 func (o Options) one(ctx context.Context, s Subject, t v1alpha3.TestConfiguration) v1alpha3.TestStatus {
 	check := builtin(t)
 	switch {

@@ -12,7 +12,6 @@ import (
 	"github.com/example/mysdk/internal/olm/run"
 )
 
-// cleanupOptions are the flags of cleanup.
 type cleanupOptions struct {
 	cli.Target
 	namespace                           string

@@ -207,7 +207,6 @@ func installBundle(ctx context.Context, f *cli.Factory, client *kube.Client, b *
 	return f.Report(o.output, result, func(w io.Writer) { fmt.Fprintln(w, result.CSV) })
 }
 
-// sentence says what a run did.
 func sentence(r run.Result, took string) string {
 	what := fmt.Sprintf("%s is installed in namespace %s", r.CSV, r.Namespace)
 	switch r.Action {

@@ -103,7 +103,6 @@ func gated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == unpackGate })
 }
 
-// run unpacks bundles until ctx ends.
 func (u *unpacker) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, u.queue.ShutDown)()
 	var workers sync.WaitGroup
@@ -114,7 +113,6 @@ func (u *unpacker) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// work unpacks one bundle after the other.
 func (u *unpacker) work(ctx context.Context) {
 	for {
 		key, shutdown := u.queue.Get()

@@ -109,7 +109,6 @@ func (l *catalogLoader) watch(informer cache.SharedInformer, catalogOf func(meta
 	return err
 }
 
-// run loads catalogs until ctx ends.
 func (l *catalogLoader) run(ctx context.Context) error {
 	defer l.close()
 	defer l.pulling.Wait()
@@ -158,7 +157,6 @@ func (l *catalogLoader) withdraw(name types.NamespacedName) {
 	l.dropContent(had)
 }
 
-// loadMaps serves what the ConfigMaps hold.
 func (l *catalogLoader) loadMaps(ctx context.Context, name types.NamespacedName, found []*corev1.ConfigMap) error {
 	pieces, err := catalogPieces(found)
 	if err != nil {

@@ -77,7 +77,6 @@ func (p *pulls) end(name types.NamespacedName, image string, again time.Time) bo
 	return true
 }
 
-// forget drops what is known of a catalog.
 func (p *pulls) forget(name types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

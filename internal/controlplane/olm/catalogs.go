@@ -106,7 +106,6 @@ func (c *catalogs) serves(hex string) bool {
 	return false
 }
 
-// close ends all catalogs.
 func (c *catalogs) close() {
 	c.mu.Lock()
 	served := c.served

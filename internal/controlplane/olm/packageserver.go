@@ -80,7 +80,6 @@ func (p *packageServer) changed(object any) {
 	}
 }
 
-// end stops the server and its clients.
 func (p *packageServer) end() {
 	if p.stop == nil {
 		return

@@ -51,12 +51,10 @@ func (l objects) find(name string) *unstructured.Unstructured {
 	return l[i]
 }
 
-// in keeps the objects of a namespace.
 func (l objects) in(namespace string) objects {
 	return l.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == namespace })
 }
 
-// names are those of the objects.
 func (l objects) names() []string {
 	var names []string
 	for _, u := range l {
@@ -186,7 +184,6 @@ func list(ctx context.Context, r Reader, apiVersion, kind, namespace string) (ob
 	return objects(found).where(func(u *unstructured.Unstructured) bool { return !isCopied(u) }), err
 }
 
-// readAll reads the objects, those that are there.
 func readAll(ctx context.Context, r Reader, objs objects) (objects, error) {
 	var all objects
 	for _, u := range objs {

@@ -35,7 +35,6 @@ type Cleaned struct {
 	Images []hostprogram.ServedImage // of the operator's pods
 }
 
-// cleaner is one cleanup.
 type cleaner struct {
 	CleanupOptions
 	client    *kube.Client
@@ -105,7 +104,6 @@ func (cl *cleaner) tellShared(ctx context.Context) error {
 	return err
 }
 
-// cleaned sums up.
 func (cl *cleaner) cleaned() Cleaned {
 	out := Cleaned{CSVs: cl.csvs.names()}
 	for _, u := range cl.csvs {

@@ -74,7 +74,6 @@ func refused(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// workloadsOf are the Deployments of a CSV.
 func workloadsOf(u *unstructured.Unstructured) []workload {
 	var all []workload
 	for _, d := range entries(u, "spec", "install", "spec", "deployments") {
@@ -150,5 +149,4 @@ func (c condition) text() string {
 	return s
 }
 
-// oneLine joins the lines of a message.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

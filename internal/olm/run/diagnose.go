@@ -119,7 +119,6 @@ func Operators(ctx context.Context, r Reader, namespace, pkg string) ([]Operator
 	return all, nil
 }
 
-// look fills in what is found.
 func (o *Operator) look(ctx context.Context, r Reader) error {
 	want := ""
 	if o.Package == "" {
@@ -196,7 +195,6 @@ func (c *chain) checkOperator(ctx context.Context, r Reader, csv *unstructured.U
 	return c.checkCSV(csv), nil
 }
 
-// podsOf are the pods of the Deployments.
 func (c *chain) podsOf(deployments objects) objects {
 	var pods objects
 	for _, d := range deployments {

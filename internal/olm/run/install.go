@@ -83,7 +83,6 @@ type Result struct {
 	Action    string `json:"action"` // Installed, Upgraded, Reinstalled or Unchanged
 }
 
-// installer is a run of one bundle.
 type installer struct {
 	Options
 	client  *kube.Client
@@ -322,7 +321,6 @@ func (in *installer) replaced() string {
 	return text(in.before.subscription, "status", "installedCSV")
 }
 
-// write changes the cluster.
 func (in *installer) write(ctx context.Context) error {
 	for _, ns := range append([]string{in.Namespace}, in.group.mode.namespaces(in.Namespace)...) {
 		created, err := in.client.EnsureNamespace(ctx, ns)

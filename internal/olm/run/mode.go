@@ -97,7 +97,6 @@ func (r groupRequest) misfit(g *unstructured.Unstructured, is Mode, why string) 
 		kube.RefOf(g), is.describe(r.namespace), r.csv.GetName(), why)
 }
 
-// describe is the mode in words.
 func (m Mode) describe(own string) string {
 	if m.Type == allNamespaces {
 		return "all namespaces"

@@ -42,7 +42,6 @@ const (
 	opmImage = "quay.io/operator-framework/opm:v1.74.0@sha256:b32d3891616662620da08d7f0ec42c2e69fa2de43427dc975d35b12f7a969a0f"
 )
 
-// gvk names a kind.
 func gvk(apiVersion, kind string) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
@@ -227,7 +226,6 @@ func pieces(c *catalog.Catalog, compress bool) ([]piece, error) {
 	return list, clierr.WithHint(err, hint)
 }
 
-// compressed is the piece with its data in gzip.
 func (p piece) compressed() (piece, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

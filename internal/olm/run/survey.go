@@ -41,7 +41,6 @@ func (s *survey) installed() *unstructured.Unstructured {
 	return s.csvs.find(text(s.subscription, "status", "installedCSV"))
 }
 
-// crdObject names a CRD.
 func crdObject(name string) *unstructured.Unstructured {
 	return kube.Named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
 }
@@ -76,7 +75,6 @@ func takeSurvey(ctx context.Context, r Reader, namespace, pkg string, owned []st
 	return s, s.readNamespace(ctx, r, namespace, pkg)
 }
 
-// readNamespace reads what stands in the namespace.
 func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg string) error {
 	var err error
 	if s.subscribed, err = list(ctx, r, olmV1alpha1, "Subscription", namespace); err != nil {

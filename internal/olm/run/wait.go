@@ -246,7 +246,6 @@ func (w *waiter) cleared(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// readCSV reads a CSV of the namespace; nil without one.
 func (w *waiter) readCSV(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	return w.reader.Read(ctx, kube.Named(olmV1alpha1, "ClusterServiceVersion", w.namespace, name))
 }
