@@ -81,11 +81,7 @@ type uninstaller struct {
 // operators deletes all ClusterServiceVersions, and what would bring them back
 // before.
 func (u *uninstaller) operators(ctx context.Context, force bool) error {
-	csvs, err := u.csvs(ctx)
-	if err != nil {
-		return err
-	}
-	plans, err := u.plans(ctx)
+	csvs, plans, err := u.installed(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,10 +105,7 @@ func (u *uninstaller) operators(ctx context.Context, force bool) error {
 		if !host.Pause(ctx, stillness) {
 			return ctx.Err()
 		}
-		if plans, err = u.plans(ctx); err != nil {
-			return err
-		}
-		if csvs, err = u.csvs(ctx); err != nil {
+		if csvs, plans, err = u.installed(ctx); err != nil {
 			return err
 		}
 	}
@@ -126,22 +119,17 @@ const (
 	maxRounds = 20
 )
 
-// csvs are all ClusterServiceVersions but for copies.
-func (u *uninstaller) csvs(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	return u.List(ctx, kind("ClusterServiceVersion"), kube.ListOptions{Selector: "!" + copiedLabel})
-}
-
-// plans are what OLM makes ClusterServiceVersions by.
-func (u *uninstaller) plans(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
+// installed are all ClusterServiceVersions but for copies, and what OLM makes them by.
+func (u *uninstaller) installed(ctx context.Context) (csvs, plans []*unstructured.Unstructured, err error) {
 	for _, name := range []string{"Subscription", "InstallPlan"} {
 		list, err := u.List(ctx, kind(name), kube.ListOptions{})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		all = append(all, list...)
+		plans = append(plans, list...)
 	}
-	return all, nil
+	csvs, err = u.List(ctx, kind("ClusterServiceVersion"), kube.ListOptions{Selector: "!" + copiedLabel})
+	return csvs, plans, err
 }
 
 // keep notes the CRDs of operators that go.

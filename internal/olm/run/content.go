@@ -48,11 +48,8 @@ func mark(c *catalog.Catalog, b *bundle.Bundle, content string) error {
 // markOf is what mark has noted on the bundle of that name; "" without.
 func markOf(c *catalog.Catalog, name string) string {
 	for _, b := range c.Bundles {
-		for _, p := range b.Properties {
-			var value noted
-			if b.Name == name && p.Type == contentProperty && json.Unmarshal(p.Value, &value) == nil {
-				return value.Digest
-			}
+		if digest := notedIn(b.Properties, contentProperty).Digest; b.Name == name && digest != "" {
+			return digest
 		}
 	}
 	return ""
@@ -67,17 +64,16 @@ type noted struct {
 // propertyOf is the property of a type among those that OLM has noted; a zero
 // one where there is none.
 func propertyOf(properties, kind string) noted {
-	var list struct {
-		Properties []struct {
-			Type  string          `json:"type"`
-			Value json.RawMessage `json:"value"`
-		} `json:"properties"`
-	}
+	var list struct{ Properties []catalog.Property }
 	// OLM writes it. What is not of that form is not OLM's.
 	if json.Unmarshal([]byte(properties), &list) != nil {
 		return noted{}
 	}
-	for _, p := range list.Properties {
+	return notedIn(list.Properties, kind)
+}
+
+func notedIn(list []catalog.Property, kind string) noted {
+	for _, p := range list {
 		var value noted
 		if p.Type == kind && json.Unmarshal(p.Value, &value) == nil {
 			return value
