@@ -74,8 +74,7 @@ func FileNames(fsys fs.FS) ([]string, error) {
 	return names, nil
 }
 
-// ignores reports whether one of the patterns matches the path or its last
-// element.
+// ignores reports whether one of the patterns matches the path or its last element.
 func ignores(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		whole, err := path.Match(p, name)

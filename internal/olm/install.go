@@ -106,8 +106,7 @@ func (i *installer) check(ctx context.Context) error {
 	return nil
 }
 
-// Older reports whether a version of OLM is lower than another. What is no version
-// is not.
+// Older reports whether a version of OLM is lower than another. What is no version is not.
 func Older(version, than string) bool {
 	a, errA := semver.Parse(version)
 	b, errB := semver.Parse(than)
@@ -139,8 +138,7 @@ func (i *installer) applyCRDs(ctx context.Context) error {
 	return i.WaitEstablished(ctx, i.manifests.CRDs)
 }
 
-// applyObjects takes fields over from others: the tool that installed OLM
-// before.
+// applyObjects takes fields over from others: the tool that installed OLM before.
 func (i *installer) applyObjects(ctx context.Context) error {
 	results, err := i.Apply(ctx, i.manifests.Objects, kube.ApplyOptions{Force: true})
 	i.count(results)

@@ -176,8 +176,7 @@ func (s Source) check(files []file) error {
 	return nil
 }
 
-// local reads a file, or the YAML files of a directory in the order of their
-// names.
+// local reads a file, or the YAML files of a directory in the order of their names.
 func (s Source) local() ([]file, error) {
 	place := s.Host.Path(s.Place)
 	entries, err := s.Host.Files.ReadDir(place)

@@ -78,8 +78,7 @@ type uninstaller struct {
 	done    Uninstalled
 }
 
-// operators deletes all ClusterServiceVersions, and what would bring them back
-// before.
+// operators deletes all ClusterServiceVersions, and what would bring them back before.
 func (u *uninstaller) operators(ctx context.Context, force bool) error {
 	csvs, plans, err := u.installed(ctx)
 	if err != nil {

@@ -87,8 +87,7 @@ func Files(archive io.Reader, roots []string, limit int64) (map[string][]byte, e
 	return files, err
 }
 
-// below reports whether the file is one of the roots or below one; no roots
-// are everything.
+// below reports whether the file is one of the roots or below one; no roots are everything.
 func below(file string, roots []string) bool {
 	for _, r := range roots {
 		r = strings.TrimPrefix(path.Clean("/"+r), "/")

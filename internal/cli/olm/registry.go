@@ -67,8 +67,7 @@ func reach(ctx context.Context, f *cli.Factory, o *runBundleOptions) (registry.A
 	return access, client, nil
 }
 
-// tellNodes warns of pulls that this command has no say in: those of a
-// cluster's nodes.
+// tellNodes warns of pulls that this command has no say in: those of a cluster's nodes.
 func tellNodes(f *cli.Factory, o *runBundleOptions) {
 	flag := ""
 	switch {

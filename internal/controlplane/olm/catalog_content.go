@@ -242,8 +242,7 @@ func (l *catalogLoader) sourceAt(address string) (types.NamespacedName, bool) {
 	return types.NamespacedName{}, false
 }
 
-// warn tells users, by an event on the CatalogSource, of a catalog that has no
-// content.
+// warn tells users, by an event on the CatalogSource, of a catalog that has no content.
 func (l *catalogLoader) warn(ctx context.Context, client kubernetes.Interface, name types.NamespacedName, reason string) {
 	source, err := l.sources.CatalogSources(name.Namespace).Get(name.Name)
 	if err != nil {

@@ -141,8 +141,7 @@ func (l *catalogLoader) pulled(ctx context.Context, name types.NamespacedName, i
 	return ""
 }
 
-// polls is how often a CatalogSource wants its image looked at; zero for
-// never.
+// polls is how often a CatalogSource wants its image looked at; zero for never.
 func polls(source *operatorsv1alpha1.CatalogSource) time.Duration {
 	s := source.Spec.UpdateStrategy
 	if s == nil || s.RegistryPoll == nil || s.Interval == nil {
@@ -178,8 +177,7 @@ func (l *catalogLoader) pullCatalog(ctx context.Context, source *operatorsv1alph
 	return content, unlock, err
 }
 
-// lockUnpacked waits for the lock of an unpacked image, and returns what gives it
-// back.
+// lockUnpacked waits for the lock of an unpacked image, and returns what gives it back.
 func (l *catalogLoader) lockUnpacked(hex string) (unlock func()) {
 	l.unpacked.LockKey(hex)
 	return func() { _ = l.unpacked.UnlockKey(hex) } // it has no error to give

@@ -93,8 +93,7 @@ func (c *catalogs) digest(name types.NamespacedName) string {
 	return ""
 }
 
-// serves reports whether a catalog's content is that of the image with the
-// digest hex.
+// serves reports whether a catalog's content is that of the image with the digest hex.
 func (c *catalogs) serves(hex string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -74,8 +74,7 @@ type Options struct {
 	Verbosity  int
 	Dir        string // for catalogs
 	Images     string // store of the images that mysdk has built
-	// Serve says where the backend of a Service listens in this process; "" takes
-	// it away.
+	// Serve says where the backend of a Service listens in this process; "" takes it away.
 	Serve func(namespace, service, address string)
 }
 
@@ -132,8 +131,7 @@ func (o *olm) keep(ctx context.Context, name string, run func(context.Context) e
 	}
 }
 
-// watch sends the namespace of OLM when its CRDs are served, and "" when they
-// are gone.
+// watch sends the namespace of OLM when its CRDs are served, and "" when they are gone.
 func (o *olm) watch(ctx context.Context) <-chan string {
 	installed := make(chan string)
 	send := func(namespace string) {

@@ -101,8 +101,7 @@ func (o *olmOperators) launch(op queueinformer.Operator) error {
 	}
 }
 
-// startOLM starts olm-operator: what turns ClusterServiceVersions into
-// Deployments.
+// startOLM starts olm-operator: what turns ClusterServiceVersions into Deployments.
 func (o *olmOperators) startOLM() error {
 	op, err := o.newOLMOperator(o.parts.Ctx)
 	if err != nil {

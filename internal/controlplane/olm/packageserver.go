@@ -26,8 +26,7 @@ import (
 const (
 	// packageService is the Service of the packageserver, in OLM's namespace.
 	packageService = "packageserver-service"
-	// packageSecret is where OLM puts the certificate that the Service's
-	// clients trust.
+	// packageSecret is where OLM puts the certificate that the Service's clients trust.
 	packageSecret = "packageserver-service-cert"
 	// packageResync is how often all catalogs are read again; OLM's default.
 	packageResync = 12 * time.Hour
@@ -46,8 +45,7 @@ type packageServer struct {
 	stop      func() // ends it; nil while it does not run
 }
 
-// watchPackageServer starts and stops the packageserver as its certificate
-// comes and goes.
+// watchPackageServer starts and stops the packageserver as its certificate comes and goes.
 func (o *olm) watchPackageServer(parts *supervise.Supervisor, namespace string) {
 	p := &packageServer{olm: o, namespace: namespace, parts: parts}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{

@@ -162,8 +162,7 @@ func (c *chain) visible(ctx context.Context, r Reader, apiVersion, kind, namespa
 	return found, err
 }
 
-// everywhere is list for all namespaces, or for home where the user has no right
-// to more.
+// everywhere is list for all namespaces, or for home where the user has no right to more.
 func everywhere(ctx context.Context, r Reader, apiVersion, kind, home string) (objects, error) {
 	found, err := list(ctx, r, apiVersion, kind, "")
 	if apierrors.IsForbidden(err) {
@@ -270,8 +269,7 @@ func (c *chain) newest(u *unstructured.Unstructured, pick func(*unstructured.Uns
 	return newest
 }
 
-// eventTime is when an event was last seen. Which field says so depends on who
-// recorded it.
+// eventTime is when an event was last seen. Which field says so depends on who recorded it.
 func eventTime(e *unstructured.Unstructured) time.Time {
 	for _, f := range []string{"lastTimestamp", "eventTime"} {
 		if t, err := time.Parse(time.RFC3339, text(e, f)); err == nil {

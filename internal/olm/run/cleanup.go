@@ -166,8 +166,7 @@ func (cl *cleaner) find(ctx context.Context) error {
 	return nil
 }
 
-// findPlanned reads what the Subscription has OLM make: there may be no CSV of
-// it yet.
+// findPlanned reads what the Subscription has OLM make: there may be no CSV of it yet.
 func (cl *cleaner) findPlanned(ctx context.Context) error {
 	cl.planned = csvsOfSubscription(cl.sub)
 	name := text(cl.sub, "status", "installPlanRef", "name")
@@ -264,8 +263,7 @@ func (cl *cleaner) notFound(subs objects) error {
 	return clierr.Failedf(hint, "package %s is not installed in namespace %s", cl.pkg, cl.Namespace)
 }
 
-// findUnshared reads the CRDs to be deleted. Those that another operator provides
-// too stay.
+// findUnshared reads the CRDs to be deleted. Those that another operator provides too stay.
 func (cl *cleaner) findUnshared(ctx context.Context) error {
 	all, err := list(ctx, cl.reader, olmV1alpha1, "ClusterServiceVersion", "")
 	if err != nil {
@@ -318,8 +316,7 @@ func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) erro
 	return err
 }
 
-// deleteGroup deletes the OperatorGroup of the namespace unless an operator
-// needs it.
+// deleteGroup deletes the OperatorGroup of the namespace unless an operator needs it.
 func (cl *cleaner) deleteGroup(ctx context.Context, opts kube.DeleteOptions) error {
 	groups, err := list(ctx, cl.reader, olmV1, "OperatorGroup", cl.Namespace)
 	if err != nil {

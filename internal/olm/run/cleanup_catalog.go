@@ -16,8 +16,7 @@ func (cl *cleaner) deleteCatalog(ctx context.Context, opts kube.DeleteOptions) e
 	if err != nil {
 		return err
 	}
-	// OLM keeps a connection to what is served, so that goes after the
-	// CatalogSource.
+	// OLM keeps a connection to what is served, so that goes after the CatalogSource.
 	if _, err := cl.client.Delete(ctx, sources, opts); err != nil {
 		return err
 	}

@@ -158,8 +158,7 @@ func provides(x catalog.Bundle, requirement catalog.Property) bool {
 
 const typeConstraint = "olm.constraint"
 
-// constraint is the value of an olm.constraint; what is not to be there is left
-// out.
+// constraint is the value of an olm.constraint; what is not to be there is left out.
 type constraint struct {
 	Package, GVK, CEL json.RawMessage
 	All, Any          struct{ Constraints []constraint }

@@ -27,8 +27,7 @@ const (
 	propertiesAnnotation = "operatorframework.io/properties"
 )
 
-// errOutdated ends the wait for a CSV that OLM makes of what the catalog had
-// before.
+// errOutdated ends the wait for a CSV that OLM makes of what the catalog had before.
 var errOutdated = errors.New("OLM installs what it remembers of the catalog, which has changed")
 
 // mark notes on a bundle of a catalog what it was made of.
@@ -88,8 +87,7 @@ func packageOf(csv *unstructured.Unstructured) string {
 	return propertyOf(csv.GetAnnotations()[propertiesAnnotation], "olm.package").PackageName
 }
 
-// outdated reports whether OLM made a CSV of something else than content; ""
-// is anything.
+// outdated reports whether OLM made a CSV of something else than content; "" is anything.
 func outdated(csv *unstructured.Unstructured, content string) bool {
 	properties := csv.GetAnnotations()[propertiesAnnotation]
 	return content != "" && properties != "" && propertyOf(properties, contentProperty).Digest != content

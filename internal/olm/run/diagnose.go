@@ -140,8 +140,7 @@ func (o *Operator) look(ctx context.Context, r Reader) error {
 	return err
 }
 
-// diagnose walks the chain. Each step either finds something, or leads on to
-// the next one.
+// diagnose walks the chain. Each step either finds something, or leads on to the next one.
 func (c *chain) diagnose(ctx context.Context, r Reader) (*Finding, error) {
 	if c.subscription == nil && c.pkg != "" && c.want == "" {
 		return c.finding(kube.Named(olmV1alpha1, "Subscription", c.namespace, c.pkg), waitOnly, "there is none of this package", ""), nil
@@ -169,8 +168,7 @@ func (c *chain) diagnose(ctx context.Context, r Reader) (*Finding, error) {
 	if f != nil || err != nil || c.want != "" {
 		return f, err
 	}
-	// All is well with what is installed; there may be something newer that
-	// cannot be.
+	// All is well with what is installed; there may be something newer that cannot be.
 	return c.checkSubscription(ctx, r), nil
 }
 
@@ -216,8 +214,7 @@ func (f *Finding) by(condition string) *Finding {
 	return f
 }
 
-// checkCatalog looks at the CatalogSource of the Subscription and at what
-// serves it.
+// checkCatalog looks at the CatalogSource of the Subscription and at what serves it.
 func (c *chain) checkCatalog(ctx context.Context, r Reader) *Finding {
 	if c.subscription == nil {
 		return nil
@@ -291,8 +288,7 @@ func (c *chain) checkUnpacking(ctx context.Context, r Reader) *Finding {
 	if c.subscription == nil {
 		return nil
 	}
-	// Only while the Subscription says so: Jobs of older bundles stay around
-	// for minutes.
+	// Only while the Subscription says so: Jobs of older bundles stay around for minutes.
 	failed := conditionOf(c.subscription, "BundleUnpackFailed")
 	if failed.status != "True" && conditionOf(c.subscription, "BundleUnpacking").status != "True" {
 		return nil
@@ -320,8 +316,7 @@ func (c *chain) checkUnpacking(ctx context.Context, r Reader) *Finding {
 		"check the image of the bundle with 'mysdk bundle validate IMAGE'").by(failed.text())
 }
 
-// catalogErrorPattern is how OLM's resolver names a catalog that it gets
-// nothing from.
+// catalogErrorPattern is how OLM's resolver names a catalog that it gets nothing from.
 const catalogErrorPattern = `error using catalogsource ([^/\s]+)/([^:\s]+): (.*)`
 
 // catalogFailed turns OLM's complaint about a catalog into a finding.

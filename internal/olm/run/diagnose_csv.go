@@ -119,8 +119,7 @@ func (c *chain) watches(u *unstructured.Unstructured) string {
 	return ", which watches " + mode.describe(u.GetNamespace())
 }
 
-// modeIn is the mode of the operators of a namespace; ok is false without an
-// OperatorGroup.
+// modeIn is the mode of the operators of a namespace; ok is false without an OperatorGroup.
 func (c *chain) modeIn(namespace string) (mode Mode, ok bool) {
 	g := c.groupOf(namespace)
 	if g == nil {

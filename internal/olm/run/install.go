@@ -234,8 +234,7 @@ func (in *installer) render(ctx context.Context) error {
 	if in.group.apply != nil {
 		in.apply = append(in.apply, in.group.apply)
 	}
-	// startingCSV is read once, when OLM begins: an upgrade goes on from what is
-	// installed.
+	// startingCSV is read once, when OLM begins: an upgrade goes on from what is installed.
 	start := in.csv.GetName()
 	if was := text(in.before.subscription, "spec", "startingCSV"); was != "" && in.action != Reinstalled {
 		start = was
@@ -306,8 +305,7 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 	return append(made, objs.byAddress(service)), nil
 }
 
-// leftOver are the ConfigMaps and servers of the catalog before that are not
-// applied again.
+// leftOver are the ConfigMaps and servers of the catalog before that are not applied again.
 func (in *installer) leftOver() []*unstructured.Unstructured {
 	stale := kube.Without(slices.Concat(in.before.contents, in.before.servers), in.apply)
 	return slices.DeleteFunc(stale, func(u *unstructured.Unstructured) bool { return !isOurs(u) })
@@ -335,8 +333,7 @@ func (in *installer) write(ctx context.Context) error {
 	if err := in.dropCatalog(ctx, in.action == Installed || in.action == Reinstalled || in.before.stalled != nil); err != nil {
 		return err
 	}
-	// What serves the catalog has the time of the removal to read its new
-	// content.
+	// What serves the catalog has the time of the removal to read its new content.
 	serving, rest := split(in.apply)
 	err := in.putAll(ctx, serving)
 	if err != nil {
@@ -377,8 +374,7 @@ func (in *installer) putAll(ctx context.Context, list []*unstructured.Unstructur
 	return nil
 }
 
-// put applies one object, and waits until OLM reads a CatalogSource that was
-// not there.
+// put applies one object, and waits until OLM reads a CatalogSource that was not there.
 func (in *installer) put(ctx context.Context, u *unstructured.Unstructured) error {
 	results, err := in.client.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true, Progress: in.Progress})
 	if err != nil || !isSource(u) || len(results) != 1 || results[0].Action != kube.Created {

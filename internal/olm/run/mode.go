@@ -123,8 +123,7 @@ func targetsOf(g *unstructured.Unstructured) []string {
 // isOurs reports whether a run made u.
 func isOurs(u *unstructured.Unstructured) bool { return u != nil && u.GetLabels()[runLabel] != "" }
 
-// otherOperators are the names of the CSVs in list that are not of this
-// package.
+// otherOperators are the names of the CSVs in list that are not of this package.
 func otherOperators(list objects, mine ...string) []string {
 	names := list.where(func(u *unstructured.Unstructured) bool { return !slices.Contains(mine, u.GetName()) }).names()
 	slices.Sort(names)
@@ -160,8 +159,7 @@ func (in *installer) refuseConflict(ctx context.Context) error {
 	return nil
 }
 
-// overlap reports whether two lists of namespaces share one; an empty list is
-// all.
+// overlap reports whether two lists of namespaces share one; an empty list is all.
 func overlap(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(ns string) bool { return slices.Contains(b, ns) })
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/example/mysdk/internal/olm"
 )
 
-// rollbackTimeout bounds a rollback, which goes on when the run's own time is
-// up.
+// rollbackTimeout bounds a rollback, which goes on when the run's own time is up.
 const rollbackTimeout = 2 * time.Minute
 
 // failed ends a run that has not worked: with --rollback it brings back what
@@ -98,8 +97,7 @@ func (in *installer) untouched(ctx context.Context) (bool, error) {
 		text(now.subscription, "status", "currentCSV") == live.GetName(), nil
 }
 
-// withdraw takes away what the run has made OLM install, and what that was to
-// replace.
+// withdraw takes away what the run has made OLM install, and what that was to replace.
 func (in *installer) withdraw(ctx context.Context, sub *unstructured.Unstructured, was string, opts kube.DeleteOptions) error {
 	csvs := []string{in.csv.GetName()}
 	if in.before.stalled != nil {
@@ -173,8 +171,7 @@ func (in *installer) comeback() ([]*unstructured.Unstructured, error) {
 	return list, nil
 }
 
-// removeNew deletes what only the run has brought: CRDs without objects, and
-// namespaces.
+// removeNew deletes what only the run has brought: CRDs without objects, and namespaces.
 func (in *installer) removeNew(ctx context.Context, opts kube.DeleteOptions) error {
 	for _, name := range olm.OwnedCRDs(in.csv) {
 		if in.before.crds[name] {

@@ -129,8 +129,7 @@ func (s *survey) beforeUpgrade() error {
 	return nil
 }
 
-// subscriptionOf finds the Subscription of a package. OLM takes more than one
-// for none.
+// subscriptionOf finds the Subscription of a package. OLM takes more than one for none.
 func subscriptionOf(subs objects, pkg string) (*unstructured.Unstructured, error) {
 	mine := subs.where(func(u *unstructured.Unstructured) bool { return text(u, "spec", "name") == pkg })
 	switch len(mine) {

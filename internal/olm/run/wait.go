@@ -339,8 +339,7 @@ func awaitCatalog(ctx context.Context, r Reader, source *unstructured.Unstructur
 	}
 }
 
-// catalogBroken reports whether something is wrong with a catalog, or with what
-// serves it.
+// catalogBroken reports whether something is wrong with a catalog, or with what serves it.
 func catalogBroken(ctx context.Context, r Reader, source *unstructured.Unstructured) (bool, error) {
 	c, err := look(ctx, r, source.GetNamespace(), "", "")
 	if err != nil {
