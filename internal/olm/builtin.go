@@ -2,6 +2,7 @@ package olm
 
 import (
 	_ "embed"
+	"errors"
 	"slices"
 
 	"github.com/operator-framework/api/crds"
@@ -12,8 +13,13 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// CRDs are those of OLM's kinds, sorted by name. namespace is where OLM goes.
-func CRDs(namespace string) ([]*unstructured.Unstructured, error) {
+//go:embed olm.yaml.tmpl
+var manifestsText string
+
+// BuiltIn are the manifests of Version for an OLM in the namespace: the CRDs sorted by
+// name, the objects in the order of OLM's own manifests, with the catalog of
+// operatorhub.io.
+func BuiltIn(namespace string) (Manifests, error) {
 	names := crds.AssetNames()
 	slices.Sort(names)
 	// A megabyte of YAML: side by side they take half the time.
@@ -28,8 +34,11 @@ func CRDs(namespace string) ([]*unstructured.Unstructured, error) {
 			return err
 		})
 	}
-	err := work.Wait()
-	return annotate(slices.Concat(parsed...), namespace), err
+	objects, err := kube.RenderManifests(manifestsText, "olm.yaml", map[string]string{"Namespace": namespace, "Version": Version})
+	if err := errors.Join(work.Wait(), err); err != nil {
+		return Manifests{}, err
+	}
+	return Manifests{Version, namespace, annotate(slices.Concat(parsed...), namespace), objects}, nil
 }
 
 // annotate tells the embedded cluster where OLM is.
@@ -46,13 +55,4 @@ func annotate(list []*unstructured.Unstructured, namespace string) []*unstructur
 		u.SetAnnotations(annotations)
 	}
 	return list
-}
-
-//go:embed olm.yaml.tmpl
-var manifestsText string
-
-// Objects are OLM's objects without its CRDs, in the order of OLM's own
-// manifests, with the catalog of operatorhub.io. namespace is OLM's.
-func Objects(namespace string) ([]*unstructured.Unstructured, error) {
-	return kube.RenderManifests(manifestsText, "olm.yaml", map[string]string{"Namespace": namespace, "Version": Version})
 }

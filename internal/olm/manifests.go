@@ -57,16 +57,6 @@ func (m Manifests) ofKind(kind string) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(m.Objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != kind })
 }
 
-// BuiltIn are the manifests of Version.
-func BuiltIn(namespace string) (Manifests, error) {
-	crds, err := CRDs(namespace)
-	if err != nil {
-		return Manifests{}, err
-	}
-	objects, err := Objects(namespace)
-	return Manifests{Version: Version, Namespace: namespace, CRDs: crds, Objects: objects}, err
-}
-
 // Source says where manifests come from, and what to change in them.
 // The zero value is BuiltIn.
 type Source struct {
