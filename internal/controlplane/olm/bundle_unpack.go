@@ -161,7 +161,7 @@ func bundleImage(pod *corev1.Pod) string {
 
 // fill puts the files of a bundle image into a ConfigMap, as OLM's own tool in
 // the pod does.
-func (u *unpacker) fill(ctx context.Context, pod *corev1.Pod, ref string) error {
+func (u *unpacker) fill(ctx context.Context, pod *corev1.Pod, ref string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, unpackLimit)
 	defer cancel()
 	configMap := pod.Labels[bundle.BundleUnpackRefLabel]
@@ -177,26 +177,24 @@ func (u *unpacker) fill(ctx context.Context, pod *corev1.Pod, ref string) error 
 	if err != nil {
 		return err
 	}
-	err = func() error {
-		dirs := map[string]string{}
-		for key, name := range map[string]string{
-			"operators.operatorframework.io.bundle.manifests.v1": "manifests", "operators.operatorframework.io.bundle.metadata.v1": "metadata",
-		} {
-			from, err := label(img, key, "/"+name)
-			if err != nil {
-				return err
-			}
-			dirs[from] = filepath.Join(dir, name)
-			if err := os.MkdirAll(dirs[from], 0o700); err != nil {
-				return err
-			}
-		}
-		if err := extract(img, dirs); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	dirs := map[string]string{}
+	for key, name := range map[string]string{
+		"operators.operatorframework.io.bundle.manifests.v1": "manifests", "operators.operatorframework.io.bundle.metadata.v1": "metadata",
+	} {
+		from, err := label(img, key, "/"+name)
+		if err != nil {
 			return err
 		}
-		return configmap.NewConfigMapLoaderWithClient(configMap, pod.Namespace, dir+string(filepath.Separator), true, u.Client).Populate(maxBundle)
-	}()
-	return errors.Join(err, os.RemoveAll(dir))
+		dirs[from] = filepath.Join(dir, name)
+		if err := os.MkdirAll(dirs[from], 0o700); err != nil {
+			return err
+		}
+	}
+	if err := extract(img, dirs); err != nil {
+		return err
+	}
+	return configmap.NewConfigMapLoaderWithClient(configMap, pod.Namespace, dir+string(filepath.Separator), true, u.Client).Populate(maxBundle)
 }
 
 // access is how the registry of a pod's bundle is spoken to: with the pod's pull
