@@ -98,12 +98,8 @@ func same(a, b Bundle) bool {
 
 // has reports whether the entry replaces and skips all that the other does.
 func (e *Entry) has(o *Entry) bool {
-	for _, name := range o.Skips {
-		if !slices.Contains(e.Skips, name) {
-			return false
-		}
-	}
-	return (o.Replaces == "" || o.Replaces == e.Replaces) && (o.SkipRange == "" || o.SkipRange == e.SkipRange)
+	lacks := func(name string) bool { return !slices.Contains(e.Skips, name) }
+	return !slices.ContainsFunc(o.Skips, lacks) && (o.Replaces == "" || o.Replaces == e.Replaces) && (o.SkipRange == "" || o.SkipRange == e.SkipRange)
 }
 
 // enter makes the entry one of the channel, which is made if it is not there. An

@@ -280,21 +280,19 @@ func (k *checker) graph(ch Channel) {
 
 // heads are the entries that no other replaces or skips, sorted.
 func heads(ch Channel) []string {
-	older := map[string]bool{}
-	for _, e := range ch.Entries {
-		older[e.Replaces] = true
-		for _, s := range e.Skips {
-			older[s] = true
-		}
-	}
 	var heads []string
 	for _, e := range ch.Entries {
-		if !older[e.Name] {
+		if newer(ch, e.Name) < 0 {
 			heads = append(heads, e.Name)
 		}
 	}
 	slices.Sort(heads)
 	return heads
+}
+
+// newer is the place of the first entry that replaces or skips one; -1 of none.
+func newer(ch Channel, name string) int {
+	return slices.IndexFunc(ch.Entries, func(e Entry) bool { return e.Replaces == name || slices.Contains(e.Skips, name) })
 }
 
 // Head is the newest bundle of the channel; "" where there is not exactly one.
@@ -340,13 +338,9 @@ func (ch Channel) Stranded(head string) (names, circle []string) {
 
 // cycle finds bundles that are each other's predecessors, for the message.
 func cycle(ch Channel) string {
-	// Everything here has a newer one, so walking up must come round.
-	newer := func(name string) string {
-		i := slices.IndexFunc(ch.Entries, func(e Entry) bool { return e.Replaces == name || slices.Contains(e.Skips, name) })
-		return ch.Entries[i].Name
-	}
 	var path []string
-	for at := ch.Entries[0].Name; ; at = newer(at) {
+	// Everything here has a newer one, so walking up must come round.
+	for at := ch.Entries[0].Name; ; at = ch.Entries[newer(ch, at)].Name {
 		i := slices.Index(path, at)
 		path = append(path, at)
 		if i >= 0 {

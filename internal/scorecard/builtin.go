@@ -202,10 +202,7 @@ func unknown(value any, s *apiextensionsv1.JSONSchemaProps, at string) (paths []
 
 // fields are the names below the spec or the status of an object, sorted.
 func fields(u *unstructured.Unstructured, part string) []string {
-	m, ok := u.Object[part].(map[string]any)
-	if !ok {
-		return nil
-	}
+	m, _ := u.Object[part].(map[string]any)
 	return slices.Sorted(maps.Keys(m))
 }
 
