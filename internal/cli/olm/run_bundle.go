@@ -31,7 +31,8 @@ import (
 // are those of operator-sdk and more.
 type runBundleOptions struct {
 	cli.Target
-	registryOptions
+	pullSecret, caSecret                  string
+	skipTLS, skipTLSVerify, useHTTP       bool
 	namespace, installMode, indexImage    string
 	serviceAccount                        string
 	securityContext, pullPolicy           string
@@ -114,7 +115,11 @@ func (o *runBundleOptions) complete(f *cli.Factory, c *cobra.Command) {
 	fs := c.Flags()
 	o.Bind(fs)
 	o.bindWait(fs)
-	o.bindRegistry(fs)
+	fs.StringVar(&o.pullSecret, "pull-secret-name", "", "Secret with the registry's credentials, for this command, the catalog and the operator; created from your docker login if missing")
+	fs.StringVar(&o.caSecret, "ca-secret-name", "", "Secret with the certificate of the registry's CA under cert.pem, for this command and the embedded cluster")
+	fs.BoolVar(&o.skipTLS, "skip-tls", false, "operator-sdk's older name of --use-http")
+	fs.BoolVar(&o.skipTLSVerify, "skip-tls-verify", false, "skip TLS verification of registries (insecure)")
+	fs.BoolVar(&o.useHTTP, "use-http", false, "plain http with any registry, not only with one on this machine")
 	fs.StringVar(&o.serviceAccount, "service-account", "", "service account of the catalog's pod, with --no-push (default: the namespace's default one)")
 	o.securityContext = "restricted"
 	fs.Var(cli.Choice(&o.securityContext, "restricted", "legacy"), "security-context-config", "security context of the catalog's pod: always restricted (legacy is accepted and ignored)")
@@ -315,22 +320,8 @@ func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string,
 	return pushed.Reference(), "/" + bundlecmd.CatalogDir, err
 }
 
-// registryOptions are the flags that say how registries are spoken to.
-type registryOptions struct {
-	pullSecret, caSecret            string
-	skipTLS, skipTLSVerify, useHTTP bool
-}
-
-func (o *registryOptions) bindRegistry(fs *pflag.FlagSet) {
-	fs.StringVar(&o.pullSecret, "pull-secret-name", "", "Secret with the registry's credentials, for this command, the catalog and the operator; created from your docker login if missing")
-	fs.StringVar(&o.caSecret, "ca-secret-name", "", "Secret with the certificate of the registry's CA under cert.pem, for this command and the embedded cluster")
-	fs.BoolVar(&o.skipTLS, "skip-tls", false, "operator-sdk's older name of --use-http")
-	fs.BoolVar(&o.skipTLSVerify, "skip-tls-verify", false, "skip TLS verification of registries (insecure)")
-	fs.BoolVar(&o.useHTTP, "use-http", false, "plain http with any registry, not only with one on this machine")
-}
-
 // plainHTTP reports whether registries may speak plain http wherever they are.
-func (o *registryOptions) plainHTTP() bool { return o.useHTTP || o.skipTLS }
+func (o *runBundleOptions) plainHTTP() bool { return o.useHTTP || o.skipTLS }
 
 // reach says how this command speaks to registries. Secrets of the cluster have
 // a part in that, and then it is connected to first; the client is nil where it
