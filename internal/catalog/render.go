@@ -97,9 +97,8 @@ func release(b *bundle.Bundle) string {
 	return fmt.Sprint(v) // a string, or a number without quotes
 }
 
-// provided adds the CRDs in the bundle and the API services that the CSV owns. A
-// CRD that the CSV owns and that is not there is an error: OLM would refuse the
-// bundle.
+// provided adds the CRDs in the bundle and the API services that the CSV owns. A CRD
+// that the CSV owns and that is not there is an error: OLM would refuse the bundle.
 func (l *propertyList) provided(b *bundle.Bundle) error {
 	for _, crd := range b.CRDs() {
 		for _, d := range bundle.Definitions(crd.Unstructured) {

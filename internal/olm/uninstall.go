@@ -199,9 +199,8 @@ func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 	if err != nil {
 		return err
 	}
-	// In one go, and what it left a second time: the APIService has to go
-	// before namespaces can, and the roles of OperatorGroups come back until
-	// these are gone.
+	// In one go, and what it left a second time: the APIService has to go before
+	// namespaces can, and the roles of OperatorGroups come back until these are gone.
 	for range 2 {
 		left, err := u.leftovers(ctx)
 		if err != nil {

@@ -26,10 +26,9 @@ type credential struct {
 	auth authn.AuthConfig
 }
 
-// ParseCredentials reads what a Secret of type kubernetes.io/dockerconfigjson
-// holds under .dockerconfigjson, or one of type kubernetes.io/dockercfg under
-// .dockercfg. Entries with a path are for the repositories below it, as a
-// kubelet takes them.
+// ParseCredentials reads what a Secret of type kubernetes.io/dockerconfigjson holds
+// under .dockerconfigjson, or one of type kubernetes.io/dockercfg under .dockercfg.
+// Entries with a path are for the repositories below it, as a kubelet takes them.
 func ParseCredentials(data []byte) (*Credentials, error) {
 	var file struct {
 		Auths map[string]authn.AuthConfig `json:"auths"`

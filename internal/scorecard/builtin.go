@@ -88,9 +88,8 @@ func (r *result) examples() []*unstructured.Unstructured {
 	return list
 }
 
-// checkSpec is the test basic-check-spec: examples have a spec, and the API
-// server accepts them. A missing spec alone is no failure, as with
-// operator-sdk.
+// checkSpec is the test basic-check-spec: examples have a spec, and the API server
+// accepts them. A missing spec alone is no failure, as with operator-sdk.
 func (r *result) checkSpec(ctx context.Context) {
 	for _, cr := range r.examples() {
 		if cr.Object["spec"] == nil {

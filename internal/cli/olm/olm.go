@@ -118,9 +118,8 @@ func (o *olmOptions) bindSource(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.source.Sums, "sha256", nil, "SHA-256 checksums of the files of --manifests or --version, in their order")
 }
 
-// runInstall installs OLM, or brings an installed one to this version. On the
-// embedded cluster the catalog of operatorhub.io is left out, which nobody there
-// asks for.
+// runInstall installs OLM, or brings an installed one to this version. On the embedded
+// cluster the catalog of operatorhub.io is left out, which nobody there asks for.
 func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	o.source.Host, o.source.Namespace = f.Host, o.namespace
 	o.source.Warn = f.WarnLine

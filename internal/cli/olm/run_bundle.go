@@ -323,9 +323,8 @@ func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string,
 // plainHTTP reports whether registries may speak plain http wherever they are.
 func (o *runBundleOptions) plainHTTP() bool { return o.useHTTP || o.skipTLS }
 
-// reach says how this command speaks to registries. Secrets of the cluster have
-// a part in that, and then it is connected to first; the client is nil where it
-// need not be.
+// reach says how this command speaks to registries. Secrets of the cluster have a part
+// in that, and then it is connected to first; the client is nil where it need not be.
 func reach(ctx context.Context, f *cli.Factory, o *runBundleOptions) (registry.Access, *kube.Client, error) {
 	access := registry.Access{UseHTTP: o.plainHTTP(), SkipVerify: o.skipTLSVerify}
 	if o.pullSecret == "" && o.caSecret == "" {

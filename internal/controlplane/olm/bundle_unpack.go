@@ -44,9 +44,8 @@ const (
 	unpackWorkers = 4
 )
 
-// Admission is the admission plugin that has the pods wait which OLM makes to
-// unpack bundle images: simulated, they would be done at once, with nothing
-// unpacked.
+// Admission is the admission plugin that has the pods wait which OLM makes to unpack
+// bundle images: simulated, they would be done at once, with nothing unpacked.
 func Admission() (name string, plugin admission.Interface) {
 	return "BundleUnpack", unpackGater{admission.NewHandler(admission.Create)}
 }

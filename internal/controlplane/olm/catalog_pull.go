@@ -83,9 +83,8 @@ func (p *pulls) forget(name types.NamespacedName) {
 	delete(p.state, name)
 }
 
-// loadImage has the content of a catalog image pulled and served, unless it is
-// served already and need not be looked at again. The loader does not wait for
-// that.
+// loadImage has the content of a catalog image pulled and served, unless it is served
+// already and need not be looked at again. The loader does not wait for that.
 func (l *catalogLoader) loadImage(ctx context.Context, name types.NamespacedName, source *operatorsv1alpha1.CatalogSource) {
 	image := source.Spec.Image
 	have := l.digest(name)

@@ -39,10 +39,9 @@ const (
 	pullTimeout = 15 * time.Second
 )
 
-// catalogs are the catalogs that OLM reads, by the CatalogSource's name. They
-// are served in memory: OLM's connections to <name>.<namespace>.svc end here,
-// whatever the port, and no connection to a cluster's Service leaves the
-// process.
+// catalogs are the catalogs that OLM reads, by the CatalogSource's name. They are
+// served in memory: OLM's connections to <name>.<namespace>.svc end here, whatever the
+// port, and no connection to a cluster's Service leaves the process.
 type catalogs struct {
 	log     *log.Logger
 	global  string                                            // namespace whose catalogs all others see

@@ -53,10 +53,9 @@ func mute(queues queueinformer.Operator) error {
 	return nil
 }
 
-// endable makes the goroutine of a store's connections end when the function
-// that it returns is called. OLM starts it with a context that has no end, and
-// it holds all that its operator ever knew. Call it before the
-// operator runs.
+// endable makes the goroutine of a store's connections end when the function that it
+// returns is called. OLM starts it with a context that has no end, and it holds all
+// that its operator ever knew. Call it before the operator runs.
 func endable(store *grpc.SourceStore) (end func(), err error) {
 	handle, err := hiddenField[func(grpc.SourceState)](store, "syncFn")
 	if err != nil {
@@ -240,11 +239,10 @@ func (q *pacedQueue) Add(item types.NamespacedName) {
 	q.AddAfter(item, l.at.Sub(now))
 }
 
-// paceRequeues keeps OLM from looking without a pause at ClusterServiceVersions
-// whose Deployments are not ready yet: it puts them back into the queue each
-// time, and only the rate limit of its clients, which these have not, would hold
-// it up. What its informers see is not held up. Call it before the operator
-// runs.
+// paceRequeues keeps OLM from looking without a pause at ClusterServiceVersions whose
+// Deployments are not ready yet: it puts them back into the queue each time, and only
+// the rate limit of its clients, which these have not, would hold it up. What its
+// informers see is not held up. Call it before the operator runs.
 func paceRequeues(op *olmoperator.Operator) error {
 	set, err := hiddenField[*queueinformer.ResourceQueueSet](op, "csvQueueSet")
 	if err != nil {

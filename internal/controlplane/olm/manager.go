@@ -36,9 +36,8 @@ import (
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// newManager makes the part of olm-operator that is built on
-// controller-runtime: Operators and OperatorConditions. OLM has it in its main
-// package.
+// newManager makes the part of olm-operator that is built on controller-runtime:
+// Operators and OperatorConditions. OLM has it in its main package.
 func (o *olmOperators) newManager() (manager.Manager, error) {
 	ctrl.SetLogger(klog.NewKlogr())
 	scheme := runtime.NewScheme()

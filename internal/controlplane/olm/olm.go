@@ -216,10 +216,9 @@ func (o *olm) awaitCRDs(ctx context.Context) error {
 	return all.Wait()
 }
 
-// serves reports whether the objects of a CRD can be listed. One that is
-// established is not there yet when one of the same name has just gone: the
-// server then tells clients to come again after a second, which those of OLM
-// obey.
+// serves reports whether the objects of a CRD can be listed. One that is established is
+// not there yet when one of the same name has just gone: the server then tells clients
+// to come again after a second, which those of OLM obey.
 func (o *olm) serves(ctx context.Context, name string) bool {
 	crd, err := o.crds.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
 	if err != nil || !established(crd) {

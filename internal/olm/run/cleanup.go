@@ -53,10 +53,9 @@ type cleaner struct {
 }
 
 // Cleanup removes a package that OLM has installed, whoever asked for it: the
-// Subscription, the CSV with all that OLM made for it, the catalog if a run
-// made it, and the OperatorGroup if a run made it and no operator needs it any
-// more. CRDs and their objects stay unless asked for. It returns when all is
-// gone.
+// Subscription, the CSV with all that OLM made for it, the catalog if a run made it,
+// and the OperatorGroup if a run made it and no operator needs it any more. CRDs and
+// their objects stay unless asked for. It returns when all is gone.
 func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) (Cleaned, error) {
 	cl := &cleaner{CleanupOptions: o, client: c, reader: c, pkg: pkg}
 	if err := requireOLM(ctx, c); err != nil {

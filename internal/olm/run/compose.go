@@ -38,10 +38,9 @@ func compose(c *catalog.Catalog, b *bundle.Bundle, channel, installed string) er
 	return c.Check()
 }
 
-// dropNewer takes the entries that lead to the bundle named head out of its
-// channel: it could not be the newest beside them, as when a run goes back from
-// a version that does not work. Bundles that no other channel has go too, and so
-// do their deprecations.
+// dropNewer takes the entries that lead to the bundle named head out of its channel: it
+// could not be the newest beside them, as when a run goes back from a version that does
+// not work. Bundles that no other channel has go too, and so do their deprecations.
 func dropNewer(c *catalog.Catalog, ch *catalog.Channel, head string) {
 	before := ch.Entries
 	newer := func(e catalog.Entry) bool { return e.Name != head && leadsTo(before, e, head) }

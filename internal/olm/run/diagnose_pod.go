@@ -393,9 +393,8 @@ func (c *chain) resourceOf(group, kind string) string {
 	return ""
 }
 
-// allowedSomewhere asks for a right in the namespaces that the operator is to
-// watch and in its own: it may watch fewer than it is told to. a gets the first
-// of them.
+// allowedSomewhere asks for a right in the namespaces that the operator is to watch and
+// in its own: it may watch fewer than it is told to. a gets the first of them.
 func (c *chain) allowedSomewhere(ctx context.Context, r Reader, a *kube.Access) (bool, error) {
 	own := a.AccountNamespace
 	namespaces := []string{own}

@@ -14,9 +14,8 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// planTimeout is how long OLM may take to finish the InstallPlan of a CSV that
-// works: where it could not note that all steps are done, it tries again after
-// 5 seconds.
+// planTimeout is how long OLM may take to finish the InstallPlan of a CSV that works:
+// where it could not note that all steps are done, it tries again after 5 seconds.
 const planTimeout = 7 * time.Second
 
 // stillness is how long nothing may come back of what was removed to count as
@@ -104,9 +103,8 @@ func (in *installer) standing() []string {
 	return names
 }
 
-// removeOperator deletes a Subscription, nil where there is none, and CSVs of
-// its namespace, with what would keep the next operator from becoming its
-// leader.
+// removeOperator deletes a Subscription, nil where there is none, and CSVs of its
+// namespace, with what would keep the next operator from becoming its leader.
 func removeOperator(ctx context.Context, c *kube.Client, sub *unstructured.Unstructured, namespace string, csvs []string, o kube.DeleteOptions) error {
 	leases, err := leaderLeases(ctx, c, namespace, csvs...)
 	if err != nil {
@@ -125,9 +123,8 @@ func removeOperator(ctx context.Context, c *kube.Client, sub *unstructured.Unstr
 	return err
 }
 
-// keepGone removes what OLM makes of the CSVs once more: a plan that it was
-// about to make, and a CSV of one that it was busy with. It ends when nothing
-// comes back.
+// keepGone removes what OLM makes of the CSVs once more: a plan that it was about to
+// make, and a CSV of one that it was busy with. It ends when nothing comes back.
 func keepGone(ctx context.Context, c *kube.Client, namespace string, csvs []string, o kube.DeleteOptions) error {
 	limited, cancel := context.WithTimeout(ctx, returning)
 	defer cancel()

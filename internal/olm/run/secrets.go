@@ -43,9 +43,8 @@ func (in *installer) checkSecrets(ctx context.Context) error {
 }
 
 // PullSecret reads the credentials of registries that a Secret has, as docker's
-// config.json has them; nil where there is no Secret of that name. made says that
-// a run has made it, of what a machine knew then. One of another type is a usage
-// error.
+// config.json has them; nil where there is no Secret of that name. made says that a run
+// has made it, of what a machine knew then. One of another type is a usage error.
 func PullSecret(ctx context.Context, r Reader, namespace, name string) (data []byte, made bool, err error) {
 	u, err := r.Read(ctx, kube.Named("v1", "Secret", namespace, name))
 	if u == nil || err != nil {

@@ -26,10 +26,9 @@ const (
 	// settle is how long a CSV has to stay Succeeded. When the CSV that it
 	// replaces goes, and with it its roles, it falls back for a moment.
 	settle = time.Second
-	// begins is how long an operator is waited for that has to become its leader
-	// first, or has not read yet what it watches: only then does it do what it
-	// may lack the rights for. The lease of a leader that was killed is free
-	// after about that time.
+	// begins is how long an operator is waited for that has to become its leader first,
+	// or has not read yet what it watches: only then does it do what it may lack the
+	// rights for. The lease of a leader that was killed is free after about that time.
 	begins = 15 * time.Second
 	// connects is how long OLM is waited for to connect to a new catalog, which
 	// on some clusters a pod has to be started for, and fresh how long if
@@ -406,9 +405,8 @@ func (d *Deployed) Check(ctx context.Context) (*Finding, error) {
 	return f, err
 }
 
-// find looks for what is wrong, and returns the operator's workloads with it.
-// Whatever keeps a Deployment from being available tells more than that it is
-// not.
+// find looks for what is wrong, and returns the operator's workloads with it. Whatever
+// keeps a Deployment from being available tells more than that it is not.
 func (d *Deployed) find(ctx context.Context) (*Finding, *chain, error) {
 	c := &chain{deployed: true}
 	var mine, namespaces []string
