@@ -186,7 +186,7 @@ func TestLifeOfOLM(t *testing.T) {
 	if s := l.status(); s.Installed || s.Healthy {
 		t.Fatalf("status of an empty cluster = %+v", s)
 	}
-	if done := l.install(); done.Before != "" || done.Version != Version || done.Changed == 0 {
+	if done := l.install(); done.Before != "" || done.Changed == 0 {
 		t.Errorf("Install() = %+v", done)
 	}
 	if s := l.status(); !s.Healthy || s.Version != Version || s.Namespace != DefaultNamespace {

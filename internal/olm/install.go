@@ -37,7 +37,6 @@ type InstallOptions struct {
 
 // Installed is what Install found and did.
 type Installed struct {
-	Version string // that is there now, "" if the manifests do not tell
 	Before  string // that was there before, "" for none
 	Changed int    // objects that were made or changed
 }
@@ -48,7 +47,7 @@ type Installed struct {
 // time names what is not ready and why; its code is clierr.CodeUnavailable.
 func Install(ctx context.Context, c *kube.Client, m Manifests, o InstallOptions) (Installed, error) {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	i := &installer{Client: c, manifests: m, options: o, done: Installed{Version: m.Version}, deadline: o.Now().Add(o.Timeout)}
+	i := &installer{Client: c, manifests: m, options: o, deadline: o.Now().Add(o.Timeout)}
 	err := i.run(ctx)
 	return i.done, err
 }

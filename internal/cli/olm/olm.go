@@ -154,7 +154,7 @@ func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	if done.Changed == 0 {
 		f.Say("OLM %s is already installed and healthy", done.Before)
 	} else {
-		f.Say("OLM %s is ready in namespace %s after %s", done.Version, manifests.Namespace, f.Since(start))
+		f.Say("OLM %s is ready in namespace %s after %s", manifests.Version, manifests.Namespace, f.Since(start))
 	}
 	f.Say("%s", f.Aim("Next: mysdk run bundle ./bundle"))
 	return nil

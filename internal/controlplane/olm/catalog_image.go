@@ -31,11 +31,9 @@ import (
 	"github.com/example/mysdk/internal/registry"
 )
 
-// images finds the images of catalogs and bundles: among those that mysdk has
-// built on this machine, else in their registry.
-type images struct {
-	store string // directory with an OCI layout for each image
-}
+// images finds the images of catalogs and bundles: among those that mysdk has built on
+// this machine, in a directory with an OCI layout for each, else in their registry.
+type images string
 
 // get returns an image. Only its manifest is read before its files are.
 func (i images) get(ctx context.Context, ref string, access pullAccess) (v1.Image, error) {
@@ -75,7 +73,7 @@ func fetchImage(ref name.Reference, options []remote.Option) (v1.Image, error) {
 
 // stored finds an image in the store; nil where it is not there.
 func (i images) stored(ref name.Reference) (v1.Image, error) {
-	dir := filepath.Join(i.store, registry.FileKey(ref.Name()))
+	dir := filepath.Join(string(i), registry.FileKey(ref.Name()))
 	if _, err := os.Stat(filepath.Join(dir, "origin.json")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

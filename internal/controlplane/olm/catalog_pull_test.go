@@ -130,7 +130,7 @@ func TestImageOfAnotherPlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := images{t.TempDir()}.get(t.Context(), ref, a)
+	img, err := images(t.TempDir()).get(t.Context(), ref, a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestAccessOfACatalog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, err := accessOf(t.Context(), client, "shop", tc.secrets, tc.notes)
 			if err == nil {
-				_, err = images{t.TempDir()}.get(t.Context(), ref, a)
+				_, err = images(t.TempDir()).get(t.Context(), ref, a)
 			}
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q", err, tc.want)
@@ -184,7 +184,7 @@ func newLoader(t *testing.T, objects ...*corev1.Secret) *catalogLoader {
 		}
 	}
 	l := &catalogLoader{
-		catalogs: testCatalogs(t), client: client, dir: t.TempDir(), scratch: t.TempDir(), images: images{t.TempDir()},
+		catalogs: testCatalogs(t), client: client, dir: t.TempDir(), scratch: t.TempDir(), images: images(t.TempDir()),
 		sources: olmlisters.NewCatalogSourceLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
 		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](), unpacked: keymutex.NewHashed(0),
 	}

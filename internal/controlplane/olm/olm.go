@@ -188,7 +188,7 @@ func (o *olm) run(ctx context.Context, namespace string) error {
 	var before errgroup.Group
 	before.Go(func() error { return operators.conform(parts.Ctx) })
 	before.Go(func() error {
-		found := images{o.Images}
+		found := images(o.Images)
 		return errors.Join(o.startCatalogs(parts, namespace, found), o.startUnpacker(parts, found))
 	})
 	if err := before.Wait(); err != nil {

@@ -197,7 +197,7 @@ func TestImagesFromStoreAndRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, from := range []string{pushed, "example.com/stored:v1"} {
-		got, err := images{store}.get(t.Context(), from, pullAccess{})
+		got, err := images(store).get(t.Context(), from, pullAccess{})
 		if err != nil {
 			t.Errorf("get(%s) = %v", from, err)
 			continue
@@ -208,7 +208,7 @@ func TestImagesFromStoreAndRegistry(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (images{filepath.Join(store, "none")}).get(ctx, "example.com/stored:v1", pullAccess{}); err == nil {
+	if _, err := images(filepath.Join(store, "none")).get(ctx, "example.com/stored:v1", pullAccess{}); err == nil {
 		t.Error("get() of what is nowhere = nil")
 	}
 }
