@@ -164,7 +164,7 @@ func (in *inspection) read() error {
 	}
 	f, err := project.Parse(data)
 	if err == nil {
-		in.project, err = f.Project()
+		in.project = f.Project()
 	}
 	in.broken = err
 	r := in.report

@@ -25,15 +25,6 @@ type pluginRun struct {
 	examples []string // the same of their examples
 }
 
-// pluginCommands are the commands that run the plugins of a project.
-func pluginCommands() map[string]project.Subcommand {
-	list := map[string]project.Subcommand{}
-	for _, s := range project.Subcommands() {
-		list[s.Command] = s
-	}
-	return list
-}
-
 // BuiltIn is the Go plugin with the names that it goes by.
 func (f *Factory) BuiltIn() project.BuiltIn {
 	return project.BuiltIn{Plugin: f.GoPlugin(), Aliases: []string{"go/v4", "go"}}
@@ -44,7 +35,7 @@ func (f *Factory) BuiltIn() project.BuiltIn {
 // Where none is named, nothing is looked for and nothing is done.
 func (f *Factory) LoadPlugins(ctx context.Context, c *cobra.Command, typed []string) error {
 	command := strings.TrimPrefix(c.CommandPath(), "mysdk ")
-	what, ok := pluginCommands()[command]
+	what, ok := project.SubcommandOf(command)
 	if !ok {
 		return nil
 	}
@@ -84,11 +75,7 @@ func (f *Factory) namedChain(command string, typed []string) (project.Chain, err
 	if err != nil {
 		return nil, nil //nolint:nilerr // see above
 	}
-	p, err := file.Project()
-	if err != nil {
-		return nil, nil //nolint:nilerr // see above
-	}
-	chain, err := project.LayoutChain(f.Host, p.Layout, f.BuiltIn())
+	chain, err := project.LayoutChain(f.Host, file.Project().Layout, f.BuiltIn())
 	if err != nil {
 		return nil, &clierr.Error{Err: fmt.Errorf("%s: layout: %w", project.FileName, err), Code: clierr.CodeFailed}
 	}

@@ -221,8 +221,7 @@ func (f *Factory) LoadProject() (p *project.Project, done bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	p, err = file.Project()
-	return p, done, err
+	return file.Project(), done, nil
 }
 
 // Render runs the generators and prints their warnings. A failure has a hint,

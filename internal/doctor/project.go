@@ -50,12 +50,10 @@ func (e *exam) project() {
 	}
 	f, err := project.Load(e.Dir)
 	var p *project.Project
-	if err == nil {
-		p, err = f.Project()
-	}
 	if err != nil {
 		e.failed(Problem, project.FileName, err, "correct the file; 'mysdk adopt' says what else there is")
 	} else {
+		p = f.Project()
 		e.ok(project.FileName, "%s, with %s", p.Name, count(len(p.Resources), "kind"))
 		e.plugins(p)
 		for _, found := range adopt.Untyped(e.Host.Files, e.Dir, p) {

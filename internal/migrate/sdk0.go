@@ -209,8 +209,8 @@ func isRegularPlural(kind, plural string) bool {
 	if err != nil || plural == "" {
 		return plural == ""
 	}
-	p, err := f.Project()
-	return err == nil && len(p.Resources) == 1 && p.Resources[0].Plural == plural
+	p := f.Project()
+	return len(p.Resources) == 1 && p.Resources[0].Plural == plural
 }
 
 // domain is what the groups have behind their first label, of the group that

@@ -102,15 +102,17 @@ type Subcommand struct {
 	Of func(plugin.Plugin) plugin.Subcommand
 }
 
-// Subcommands are what a chain can do. A built-in plugin without an edit has its
-// edits made by the command itself, because they take more than a scaffold.
-func Subcommands() []Subcommand {
-	return []Subcommand{
-		{"init", "init", subcommand(plugin.Init.GetInitSubcommand)},
-		{"create api", "api", subcommand(plugin.CreateAPI.GetCreateAPISubcommand)},
-		{"create webhook", "webhook", subcommand(plugin.CreateWebhook.GetCreateWebhookSubcommand)},
-		{"edit", "edit", subcommand(plugin.Edit.GetEditSubcommand)},
-	}
+// SubcommandOf is what a chain does for a command, if it has a part in it. A built-in
+// plugin without an edit has its edits made by the command itself, because they take
+// more than a scaffold.
+func SubcommandOf(command string) (s Subcommand, ok bool) {
+	of, ok := map[string]func(plugin.Plugin) plugin.Subcommand{
+		"init":           subcommand(plugin.Init.GetInitSubcommand),
+		"create api":     subcommand(plugin.CreateAPI.GetCreateAPISubcommand),
+		"create webhook": subcommand(plugin.CreateWebhook.GetCreateWebhookSubcommand),
+		"edit":           subcommand(plugin.Edit.GetEditSubcommand),
+	}[command]
+	return Subcommand{command, strings.TrimPrefix(command, "create "), of}, ok
 }
 
 func subcommand[P any, S plugin.Subcommand](get func(P) S) func(plugin.Plugin) plugin.Subcommand {

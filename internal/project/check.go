@@ -111,15 +111,15 @@ func yamlError(err error) error {
 // file names and imports are made of is missing or wrong.
 func (f *File) checkComplete(dir string) error {
 	for _, field := range []struct{ name, value, example string }{
-		{"domain", f.config.GetDomain(), "example.com"},
-		{"repo", f.config.GetRepository(), "github.com/you/my-operator"},
-		{"projectName", f.config.GetProjectName(), "my-operator"},
+		{"domain", f.config.Domain, "example.com"},
+		{"repo", f.config.Repository, "github.com/you/my-operator"},
+		{"projectName", f.config.Name, "my-operator"},
 	} {
 		if field.value == "" {
 			return clierr.Failedf(fmt.Sprintf("add the line '%s: %s' with the project's own", field.name, field.example), "%s: no %s field", FileName, field.name)
 		}
 	}
-	for _, err := range []error{CheckDomain(f.config.GetDomain()), CheckRepo(f.config.GetRepository())} {
+	for _, err := range []error{CheckDomain(f.config.Domain), CheckRepo(f.config.Repository)} {
 		if err != nil {
 			return clierr.Failedf("correct the line in "+FileName, "%s: %w", FileName, err)
 		}
@@ -129,8 +129,8 @@ func (f *File) checkComplete(dir string) error {
 	if err != nil {
 		return nil //nolint:nilerr // the go command tells what is wrong with it
 	}
-	if m := modfile.ModulePath(data); m != "" && m != f.config.GetRepository() {
-		return clierr.Failedf("make them the same", "%s: repo is %s, and go.mod says module %s", FileName, f.config.GetRepository(), m)
+	if m := modfile.ModulePath(data); m != "" && m != f.config.Repository {
+		return clierr.Failedf("make them the same", "%s: repo is %s, and go.mod says module %s", FileName, f.config.Repository, m)
 	}
 	return nil
 }

@@ -1,13 +1,14 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
@@ -17,16 +18,15 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 )
 
-// projectExtras is implemented by subcommands that record top-level PROJECT
-// fields which kubebuilder/v3 does not know.
-type projectExtras interface{ ProjectExtras() map[string]any }
-
-// resourceExtras is the same for fields of the resource.
-type resourceExtras interface{ ResourceExtras() map[string]any }
-
-// takesExtras is implemented by subcommands that want to see the top-level
-// PROJECT fields which kubebuilder/v3 does not know.
-type takesExtras interface{ InjectExtras(map[string]any) }
+// Subcommands may record fields of PROJECT, or of the resource in it, that
+// kubebuilder/v3 does not know, and may want to see those that are there: of the
+// resource all of its fields, nil where it is not there yet.
+type (
+	projectExtras       interface{ ProjectExtras() map[string]any }
+	resourceExtras      interface{ ResourceExtras() map[string]any }
+	takesExtras         interface{ InjectExtras(map[string]any) }
+	takesResourceExtras interface{ InjectResourceExtras(map[string]any) }
+)
 
 // BindFlags puts the flags of a plugin's subcommand on fs.
 func BindFlags(sub plugin.Subcommand, fs *pflag.FlagSet) {
@@ -63,11 +63,14 @@ func Init(sub plugin.InitSubcommand, o InitOptions) (fileset.Set, *Project, erro
 	if err != nil {
 		return none, nil, err
 	}
-	set, p, err := finish(view, f, func(bool) bool { return !o.Force })
+	set, err := view.set(func(bool) bool { return !o.Force })
 	if err != nil {
 		return none, nil, err
 	}
-	return set, p, checkSelf(set, o.Repo)
+	if err := checkSelf(set, o.Repo); err != nil {
+		return none, nil, err
+	}
+	return withFile(set, f, !o.Force)
 }
 
 // begin runs a plugin's init subcommand on a new PROJECT, in memory. A new project
@@ -75,18 +78,8 @@ func Init(sub plugin.InitSubcommand, o InitOptions) (fileset.Set, *Project, erro
 // one; what is in the way is found at the commit.
 func begin(sub plugin.InitSubcommand, o InitOptions) (*File, overlay, error) {
 	f, view := newFile(), newOverlay("")
-	for _, err := range []error{
-		f.config.SetDomain(o.Domain), f.config.SetRepository(o.Repo), f.config.SetProjectName(o.Name), f.config.SetPluginChain(o.Layout),
-	} {
-		if err != nil {
-			return f, view, err
-		}
-	}
-	if o.MultiGroup {
-		if err := f.config.SetMultiGroup(); err != nil {
-			return f, view, err
-		}
-	}
+	f.config.Domain, f.config.Repository, f.config.Name = o.Domain, o.Repo, o.Name
+	f.config.PluginChain, f.config.MultiGroup = o.Layout, o.MultiGroup
 	if err := runHooks(sub, f, nil, view); err != nil {
 		return f, view, err
 	}
@@ -102,22 +95,13 @@ func begin(sub plugin.InitSubcommand, o InitOptions) (*File, overlay, error) {
 
 // checkFresh refuses a directory that is a project already.
 func checkFresh(dir string, force bool) error {
-	_, err := Load(dir)
-	if err != nil && isMissing(dir) {
+	if _, err := os.Stat(filepath.Join(dir, FileName)); force || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if force {
-		return nil
-	}
-	if err != nil {
+	if _, err := Load(dir); err != nil {
 		return err
 	}
 	return clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "this directory already has a project (%s exists)", FileName)
-}
-
-func isMissing(dir string) bool {
-	_, err := afero.NewOsFs().Stat(filepath.Join(dir, FileName))
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // APIOptions describe the API that Create works on.
@@ -138,12 +122,8 @@ func Create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) 
 	if err := f.checkComplete(o.Dir); err != nil {
 		return none, nil, err
 	}
-	domain := o.Domain
-	if domain == "" {
-		domain = f.config.GetDomain()
-	}
 	res := &resource.Resource{
-		GVK:    resource.GVK{Group: o.Group, Domain: domain, Version: o.Version, Kind: o.Kind},
+		GVK:    resource.GVK{Group: o.Group, Domain: cmp.Or(o.Domain, f.config.Domain), Version: o.Version, Kind: o.Kind},
 		Plural: resource.RegularPlural(o.Kind), API: &resource.API{}, Webhooks: &resource.Webhooks{},
 	}
 	if err := CheckGVK(res.GVK); err != nil {
@@ -156,7 +136,7 @@ func Create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) 
 	if err := runHooks(sub, f, res, view); err != nil {
 		return none, nil, err
 	}
-	set, _, err := finish(view, f, func(exists bool) bool { return !exists })
+	set, err := view.set(func(exists bool) bool { return !exists })
 	if err != nil {
 		return none, nil, err
 	}
@@ -168,6 +148,9 @@ func Create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) 
 
 // addResourceExtras writes the fields that a subcommand adds to the resource.
 func (f *File) addResourceExtras(sub plugin.Subcommand, gvk resource.GVK) error {
+	if _, err := f.Bytes(); err != nil { // which gives a new one its entry
+		return err
+	}
 	id := map[string]any{"group": gvk.Group, "domain": gvk.Domain, "version": gvk.Version, "kind": gvk.Kind}
 	for s := range with[resourceExtras](sub) {
 		if extras := s.ResourceExtras(); len(extras) > 0 {
@@ -183,11 +166,7 @@ func (f *File) addResourceExtras(sub plugin.Subcommand, gvk resource.GVK) error 
 // Whether one that the project has already may come again is the plugin's to
 // say.
 func checkCase(f *File, gvk resource.GVK) error {
-	list, err := f.config.GetResources()
-	if err != nil {
-		return err
-	}
-	for _, r := range list {
+	for _, r := range f.resources() {
 		if r.Group == gvk.Group && r.Version == gvk.Version && r.Kind != gvk.Kind && strings.EqualFold(r.Kind, gvk.Kind) {
 			return clierr.Usagef("use --kind "+r.Kind+", or another name", "kind %q: the project has %s, whose files have the same names", gvk.Kind, describe(r.Group, r.Version, r.Kind))
 		}
@@ -229,12 +208,8 @@ func runHooks(sub plugin.Subcommand, f *File, res *resource.Resource, view overl
 }
 
 func injectResource(sub plugin.Subcommand, f *File, res *resource.Resource) error {
-	fields, err := f.resourceFields(res.GVK)
-	if err != nil {
-		return err
-	}
 	for s := range with[takesResourceExtras](sub) {
-		s.InjectResourceExtras(fields)
+		s.InjectResourceExtras(f.resourceFields(res.GVK))
 	}
 	for s := range with[plugin.RequiresResource](sub) {
 		if err := s.InjectResource(res); err != nil {
@@ -251,17 +226,7 @@ func refused(err error, code int) error {
 	return &clierr.Error{Err: err, Code: code}
 }
 
-// finish turns what the plugin wrote and the configuration into a change.
-// isNew says whether a file may be written only where none is, given whether
-// the plugin saw one there.
-func finish(view overlay, f *File, isNew func(exists bool) bool) (fileset.Set, *Project, error) {
-	set, err := view.set(isNew)
-	if err != nil {
-		return fileset.Set{}, nil, err
-	}
-	return withFile(set, f, isNew(!f.isNew()))
-}
-
+// withFile adds PROJECT to what the plugin wrote.
 func withFile(set fileset.Set, f *File, isNew bool) (fileset.Set, *Project, error) {
 	data, err := f.Bytes()
 	if err != nil {
@@ -270,6 +235,5 @@ func withFile(set fileset.Set, f *File, isNew bool) (fileset.Set, *Project, erro
 	if err := set.Put(FileName, fileset.File{Data: data, New: isNew}); err != nil {
 		return fileset.Set{}, nil, err
 	}
-	p, err := f.Project()
-	return set, p, err
+	return set, f.Project(), nil
 }

@@ -142,33 +142,33 @@ func lastLines(text string) string {
 // Metadata is what the plugin says about a subcommand in help texts: init,
 // api, webhook or edit. Both texts may be empty.
 func (p *External) Metadata(ctx context.Context, subcommand string) (plugin.SubcommandMetadata, error) {
-	res, err := p.call(ctx, request{PluginRequest: external.PluginRequest{Command: "metadata", Args: []string{"--" + subcommand}}}, p.timeouts.ask)
+	res, _, err := p.ask(ctx, "metadata", subcommand)
+	return res.Metadata, err
+}
+
+// ask asks about a subcommand. The plugin need not know the question: known is false then.
+func (p *External) ask(ctx context.Context, question, subcommand string) (res external.PluginResponse, known bool, err error) {
+	answer, err := p.call(ctx, request{PluginRequest: external.PluginRequest{Command: question, Args: []string{"--" + subcommand}}}, p.timeouts.ask)
 	if _, ok := errors.AsType[*refusal](err); ok {
-		return plugin.SubcommandMetadata{}, nil // it need not know this request
+		return res, false, nil
 	}
 	if err != nil {
-		return plugin.SubcommandMetadata{}, err
+		return res, false, err
 	}
-	return res.Metadata, nil
+	return *answer, true, nil
 }
 
 // flags asks for the flags of a subcommand. known is false where the plugin
 // does not tell.
 func (p *External) flags(ctx context.Context, subcommand string) (list []external.Flag, known bool, err error) {
-	res, err := p.call(ctx, request{PluginRequest: external.PluginRequest{Command: "flags", Args: []string{"--" + subcommand}}}, p.timeouts.ask)
-	if _, ok := errors.AsType[*refusal](err); ok {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
+	res, known, err := p.ask(ctx, "flags", subcommand)
 	for i, f := range res.Flags {
 		res.Flags[i].Name = strings.TrimLeft(f.Name, "-")
 		if name := res.Flags[i].Name; name == "" || strings.ContainsAny(name, "= \t\n") {
 			return nil, false, clierr.Failedf("correct or reinstall "+p.path, "plugin %s: %q cannot be the name of a flag", p.key(), f.Name)
 		}
 	}
-	return res.Flags, true, nil
+	return res.Flags, known, err
 }
 
 // externalSubcommand is one command of an External, in one run.
@@ -237,11 +237,10 @@ func universe(disk afero.Fs) (map[string]string, error) {
 
 // apply writes what a plugin answered and did not merely repeat.
 func (p *External) apply(disk afero.Fs, sent, answer map[string]string) error {
-	var names []string
-	for given, text := range answer {
+	for _, given := range slices.Sorted(maps.Keys(answer)) {
 		name := path.Clean(filepath.ToSlash(given))
 		switch old, ok := sent[name]; {
-		case ok && old == text:
+		case ok && old == answer[given]:
 			continue
 		case given == "" || path.IsAbs(name) || filepath.VolumeName(given) != "" || !fs.ValidPath(name) || name == ".":
 			return clierr.Failedf("correct or reinstall "+p.path, "plugin %s wants to write %q, which is not a path below the project: refused", p.key(), given)
@@ -250,11 +249,6 @@ func (p *External) apply(disk afero.Fs, sent, answer map[string]string) error {
 		case name == FileName:
 			return clierr.Failedf("correct or reinstall "+p.path, "plugin %s wants to write %s, which only mysdk writes: refused", p.key(), FileName)
 		}
-		names = append(names, given)
-	}
-	slices.Sort(names)
-	for _, given := range names {
-		name := path.Clean(filepath.ToSlash(given))
 		mode := fs.FileMode(0o644)
 		if info, err := disk.Stat(name); err == nil {
 			mode = info.Mode().Perm()

@@ -45,7 +45,7 @@ const (
 // included, and the part of it that kubebuilder's plugins work on.
 type File struct {
 	doc    *yaml.Node
-	config config.Config
+	config *cfgv3.Cfg
 	loaded map[string]any // the known part as it was read
 	extras map[string]any // top-level fields that kubebuilder/v3 does not know
 }
@@ -54,7 +54,7 @@ type File struct {
 func newFile() *File {
 	return &File{
 		doc:    &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}},
-		config: cfgv3.New(), loaded: map[string]any{}, extras: map[string]any{},
+		config: &cfgv3.Cfg{Version: cfgv3.Version}, loaded: map[string]any{}, extras: map[string]any{},
 	}
 }
 
@@ -73,10 +73,10 @@ func Load(dir string) (*File, error) {
 	}
 	// The decoder would make a line of its own of each CR behind a comment.
 	f, err := Parse(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
-	if err != nil || f.config.GetProjectName() != "" {
-		return f, err
+	if err == nil && f.config.Name == "" {
+		f.config.Name = unnamed(dir)
 	}
-	return f, f.config.SetProjectName(unnamed(dir))
+	return f, err
 }
 
 // unnamed is the name of a project that records none, as kubebuilder lets it: what its
@@ -144,7 +144,7 @@ func Parse(data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := cfgv3.New()
+	cfg := &cfgv3.Cfg{}
 	if err := cfg.UnmarshalYAML(raw); err != nil {
 		return nil, clierr.Failedf(reference, "%s: %w", FileName, err)
 	}

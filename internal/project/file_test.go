@@ -124,10 +124,7 @@ func TestProjectView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.Project()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := f.Project()
 	want := &project.Project{
 		Name: "shop", Domain: "example.com", Repo: "example.com/shop", Layout: []string{"go.kubebuilder.io/v4"}, Namespaced: true,
 		Resources: []project.Resource{
@@ -204,10 +201,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		before, err := file.Project()
-		if err != nil {
-			return
-		}
+		before := file.Project()
 		out, err := file.Bytes()
 		if err != nil {
 			t.Fatalf("cannot write what was read: %v", err)
@@ -216,10 +210,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("cannot read what was written: %v\n%s", err, out)
 		}
-		after, err := again.Project()
-		if err != nil {
-			t.Fatal(err)
-		}
+		after := again.Project()
 		if d := cmp.Diff(before, after); d != "" {
 			t.Errorf("changed on the way (-before +after):\n%s", d)
 		}
@@ -270,8 +261,8 @@ func TestLoadUnnamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p, err := f.Project(); err != nil || p.Name != c.want {
-				t.Errorf("name %q, %v, want %q", p.Name, err, c.want)
+			if p := f.Project(); p.Name != c.want {
+				t.Errorf("name %q, want %q", p.Name, c.want)
 			}
 			if data, err := f.Bytes(); err != nil || !strings.Contains(string(data), "\nprojectName: "+c.want+"\n") {
 				t.Errorf("PROJECT is not completed: %v\n%s", err, data)

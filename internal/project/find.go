@@ -19,7 +19,6 @@ import (
 // them: $EXTERNAL_PLUGINS_PATH, else kubebuilder/plugins below the user's
 // configuration.
 func pluginRoot(h host.Host) string {
-	below := filepath.Join("kubebuilder", "plugins")
 	if dir := h.Getenv("EXTERNAL_PLUGINS_PATH"); dir != "" {
 		return h.Path(dir)
 	}
@@ -27,7 +26,7 @@ func pluginRoot(h host.Host) string {
 	if err != nil {
 		return "" // no home, no plugins
 	}
-	return filepath.Join(dir, below)
+	return filepath.Join(dir, "kubebuilder", "plugins")
 }
 
 // parseKey splits NAME/VERSION. Either part may become part of a path, so
@@ -48,13 +47,10 @@ func parseKey(key string) (name, version string, err error) {
 	return name, version, nil
 }
 
-// Installed are the keys of the external plugins that are there.
-func Installed(h host.Host) []string { return installed(h, pluginRoot(h)) }
-
-// installed lists the keys of the external plugins below root. A directory
-// that cannot be read counts as empty: this only feeds hints and short names.
-func installed(h host.Host, root string) []string {
-	var keys []string
+// Installed are the keys of the external plugins that are there. A directory that
+// cannot be read counts as empty: this only feeds hints and short names.
+func Installed(h host.Host) (keys []string) {
+	root := pluginRoot(h)
 	names, err := h.Files.ReadDir(root)
 	if err != nil {
 		return nil
@@ -82,7 +78,7 @@ func findExternal(h host.Host, key string, builtIn []string) (*External, error) 
 		return nil, err
 	}
 	root := pluginRoot(h)
-	all := installed(h, root)
+	all := Installed(h)
 	matches := func(full bool) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(k string) bool {
 			n, v := plugin.SplitKey(k)
@@ -105,9 +101,10 @@ func findExternal(h host.Host, key string, builtIn []string) (*External, error) 
 		if short := plugin.GetShortName(name); short == "helm" || short == "ansible" {
 			return nil, clierr.Usagef("use operator-sdk for it: operator-sdk init --plugins="+key, "plugin %q: mysdk scaffolds operators in Go only", key)
 		}
-		hint := fmt.Sprintf("%s; or install it as %s", clierr.DidYouMean(key, append(builtIn, all...)), filepath.Join(root, name, cmp.Or(version, "v1"), name))
-		if near := clierr.Closest(key, append(builtIn, all...)); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+		known := append(builtIn, all...)
+		hint := clierr.DidYouMean(key, known)
+		if clierr.Closest(key, known) == "" {
+			hint += "; or install it as " + filepath.Join(root, name, cmp.Or(version, "v1"), name)
 		}
 		return nil, clierr.Usagef(hint, "plugin %q is not known: it is neither built in nor in %s", key, root)
 	case 1:

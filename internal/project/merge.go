@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -53,9 +54,8 @@ func mergeKey(node *yaml.Node, key string, was, now any) error {
 func mergeResources(node *yaml.Node, was, now []any) error {
 	before := map[string]map[string]any{}
 	for _, item := range was {
-		if m, ok := item.(map[string]any); ok {
-			before[identity(m)] = m
-		}
+		m, _ := item.(map[string]any)
+		before[identity(m)] = m
 	}
 	entries := map[string]*yaml.Node{}
 	for _, n := range node.Content {
@@ -66,10 +66,7 @@ func mergeResources(node *yaml.Node, was, now []any) error {
 		entries[identity(m)] = n
 	}
 	for _, item := range now {
-		m, ok := item.(map[string]any)
-		if !ok {
-			return fmt.Errorf("entry %v is not a mapping", item)
-		}
+		m, _ := item.(map[string]any)
 		id := identity(m)
 		if n := entries[id]; n != nil {
 			if err := mergeMap(n, before[id], m); err != nil {
@@ -92,12 +89,7 @@ func mergeResources(node *yaml.Node, was, now []any) error {
 
 // identity is what tells one resource of a project from another.
 func identity(m map[string]any) string {
-	field := func(key string) any {
-		if m[key] == nil {
-			return ""
-		}
-		return m[key]
-	}
+	field := func(key string) any { return cmp.Or(m[key], any("")) }
 	return fmt.Sprintf("%v.%v/%v %v", field("group"), field("domain"), field("version"), field("kind"))
 }
 

@@ -58,30 +58,27 @@ func (p *Project) Groups() map[string]string {
 }
 
 // Project returns the small view of the file.
-func (f *File) Project() (*Project, error) {
+func (f *File) Project() *Project {
 	c := f.config
 	p := &Project{
-		Name: c.GetProjectName(), Domain: c.GetDomain(), Repo: c.GetRepository(),
-		Layout: slices.Clone(c.GetPluginChain()), MultiGroup: c.IsMultiGroup(),
+		Name: c.Name, Domain: c.Domain, Repo: c.Repository, Layout: slices.Clone(c.PluginChain), MultiGroup: c.MultiGroup,
 		Namespaced: f.extras["namespaced"] == true,
 	}
-	list, err := c.GetResources()
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range list {
+	for _, r := range f.resources() {
 		p.Resources = append(p.Resources, view(r))
 	}
-	return p, nil
+	return p
+}
+
+// resources are the file's, each with its plural.
+func (f *File) resources() []resource.Resource {
+	list, _ := f.config.GetResources() // in version 3 it has no way to fail
+	return list
 }
 
 func view(r resource.Resource) Resource {
-	plural := r.Plural
-	if plural == "" {
-		plural = resource.RegularPlural(r.Kind)
-	}
 	return Resource{
-		Group: r.Group, Domain: r.Domain, Version: r.Version, Kind: r.Kind, Plural: plural, Path: r.Path,
+		Group: r.Group, Domain: r.Domain, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Path: r.Path,
 		API: r.HasAPI(), Namespaced: r.API != nil && r.API.Namespaced, Controller: r.Controller,
 	}
 }

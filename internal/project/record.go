@@ -1,8 +1,6 @@
 package project
 
 import (
-	"fmt"
-
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/rewrite/yamledit"
@@ -27,7 +25,7 @@ func (f *File) WithPluginField(key, field, value string) (*File, error) {
 			next := yamledit.Value(top, k)
 			if next == nil || next.Kind != yaml.MappingNode {
 				if err := setKey(top, k, map[string]any{}); err != nil {
-					return fmt.Errorf("record %s in %s: %w", key, FileName, err)
+					return err
 				}
 				next = yamledit.Value(top, k)
 			}
@@ -36,10 +34,9 @@ func (f *File) WithPluginField(key, field, value string) (*File, error) {
 		}
 		if value == "" {
 			yamledit.Remove(top, field)
-		} else if err := setKey(top, field, value); err != nil {
-			return fmt.Errorf("record %s in %s: %w", key, FileName, err)
+			return nil
 		}
-		return nil
+		return setKey(top, field, value)
 	})
 }
 

@@ -3,10 +3,8 @@ package project
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -81,11 +79,7 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 	if err := o.nameAsOwn(at.files); err != nil {
 		return nil, err
 	}
-	entries, err := f.entries()
-	if err != nil {
-		return nil, err
-	}
-	out := &Replayed{}
+	entries, out := f.entries(), &Replayed{}
 	var webhooks []runs // they can need any of the kinds
 	rendered := map[string][]byte{}
 	for i, e := range entries {
@@ -125,7 +119,7 @@ func (f *File) unfit(e entry, earlier []entry, err error) error {
 		case !e.HasAPI() && other.GVK != e.GVK: // its group has no directory
 		case other.GVK == e.GVK:
 			return clierr.Failedf("remove one of them", "%s has %s twice", FileName, describe(e.Group, e.Version, e.Kind))
-		case other.Group != e.Group && other.HasAPI() && !f.config.IsMultiGroup():
+		case other.Group != e.Group && other.HasAPI() && !f.config.MultiGroup:
 			err = &clierr.Error{Err: err, Hint: "add the line 'multigroup: true' to " + FileName}
 		}
 	}
@@ -221,15 +215,11 @@ func (out *Replayed) step(p Scaffolder, at stage, r runs) (stage, error) {
 			return at, err
 		}
 	}
-	out.Steps = append(out.Steps, newStep(r.id, r.Group, at, next))
-	return next, nil
-}
-
-func newStep(id, group string, at, next stage) Step {
-	return Step{id, group, slices.DeleteFunc(slices.Sorted(maps.Keys(next.files)), func(name string) bool {
+	out.Steps = append(out.Steps, Step{r.id, r.Group, slices.DeleteFunc(slices.Sorted(maps.Keys(next.files)), func(name string) bool {
 		_, old := at.files[name]
 		return old
-	})}
+	})})
+	return next, nil
 }
 
 // stage is a scaffold on the way to being complete.
@@ -249,7 +239,7 @@ func (f *File) start(p Scaffolder, license map[string]string) (stage, error) {
 	}
 	c := f.config
 	n, view, err := begin(sub, InitOptions{
-		Domain: c.GetDomain(), Repo: c.GetRepository(), Name: c.GetProjectName(), Layout: c.GetPluginChain(), MultiGroup: c.IsMultiGroup(),
+		Domain: c.Domain, Repo: c.Repository, Name: c.Name, Layout: c.PluginChain, MultiGroup: c.MultiGroup,
 	})
 	if err != nil {
 		return stage{}, err
@@ -262,21 +252,12 @@ func newStage(f *File, view overlay) (stage, error) {
 	if err != nil {
 		return stage{}, err
 	}
-	files, err := view.files()
-	return stage{data, files}, err
-}
-
-// files returns what is in memory.
-func (o overlay) files() (map[string][]byte, error) {
-	out := map[string][]byte{}
-	err := afero.Walk(o.memory, ".", func(p string, info fs.FileInfo, err error) error {
-		if err != nil || info.IsDir() {
-			return err
-		}
-		data, err := afero.ReadFile(o.memory, p)
-		out[strings.TrimPrefix(filepath.ToSlash(filepath.Clean(p)), "/")] = data
-		return err
-	})
+	set, err := view.set(func(bool) bool { return false })
+	out := stage{data, map[string][]byte{}}
+	for _, name := range set.Paths() {
+		file, _ := set.Get(name)
+		out.files[name] = file.Data
+	}
 	return out, err
 }
 
@@ -299,31 +280,26 @@ type entry struct {
 	fields map[string]any // all of them, as the file has them
 }
 
-func (f *File) entries() ([]entry, error) {
-	list, err := f.config.GetResources()
-	if err != nil {
-		return nil, err
-	}
+func (f *File) entries() []entry {
 	nodes := yamledit.Value(f.doc.Content[0], "resources")
-	out := make([]entry, 0, len(list))
-	for i, r := range list {
+	var out []entry
+	for i, r := range f.resources() {
 		e := entry{Resource: r, fields: map[string]any{}}
 		if nodes != nil && i < len(nodes.Content) {
-			if err := nodes.Content[i].Decode(&e.fields); err != nil {
-				return nil, err
-			}
+			_ = nodes.Content[i].Decode(&e.fields) // it was decoded when the file was read
 		}
 		e.id = identity(e.fields)
 		out = append(out, e)
 	}
-	return out, nil
+	return out
 }
 
 // runs lists the runs that made the entry.
 func (e entry) runs(p Scaffolder, c config.Config, certs string) (api, webhooks []run, err error) {
 	res := e.Resource
 	// A controller that came after others did not come with the types.
-	res.Controller = e.controls() && e.controllers()[0] == strings.ToLower(e.Kind)
+	own := strings.ToLower(e.Kind)
+	res.Controller = slices.Index(e.controllers(), own) == 0
 	flags, hooks, err := p.Recorded(c, res, certs)
 	if err != nil {
 		return nil, nil, err
@@ -335,7 +311,7 @@ func (e entry) runs(p Scaffolder, c config.Config, certs string) (api, webhooks 
 	switch {
 	case e.HasAPI():
 		flags["namespaced"] = strconv.FormatBool(e.API.Namespaced)
-		if e.Plural != "" && !e.IsRegularPlural() {
+		if !e.IsRegularPlural() {
 			flags["plural"] = e.Plural
 		}
 		api = append(api, run{flags: flags})
@@ -352,7 +328,7 @@ func (e entry) runs(p Scaffolder, c config.Config, certs string) (api, webhooks 
 	}
 	for _, name := range e.controllers() {
 		switch {
-		case name != strings.ToLower(e.Kind):
+		case name != own:
 			alone(map[string]string{"controller-name": name})
 		case !e.HasAPI() || flags["controller"] == "false":
 			alone(nil)
@@ -360,10 +336,6 @@ func (e entry) runs(p Scaffolder, c config.Config, certs string) (api, webhooks 
 	}
 	return api, webhooks, nil
 }
-
-// controls says whether the entry has the controller that bears its kind's
-// name.
-func (e entry) controls() bool { return slices.Contains(e.controllers(), strings.ToLower(e.Kind)) }
 
 // controllers are the names of the entry's controllers, in the order in which they
 // came. A plain "controller: true" is one that bears the kind's name.
@@ -413,34 +385,17 @@ func (e entry) create(p Scaffolder, at stage, r run) (stage, error) {
 	if err := SetFlags(sub, r.flags); err != nil {
 		return at, err
 	}
-	if err := e.run(sub, f, res, view, !r.webhook && e.isSingle(f)); err != nil {
+	// What was added before the project got the layout with groups has the one without.
+	multi := f.config.MultiGroup
+	if !r.webhook && e.Group != "" && e.HasAPI() && e.Path == resource.APIPackagePath(f.config.Repository, e.Group, e.Version, false) {
+		f.config.MultiGroup = false
+	}
+	if err := runHooks(sub, f, res, view); err != nil {
 		return at, err
 	}
-	if _, err := f.Bytes(); err != nil {
-		return at, err
-	}
+	f.config.MultiGroup = multi
 	if err := f.addResourceExtras(sub, res.GVK); err != nil {
 		return at, err
 	}
 	return newStage(f, view)
-}
-
-// isSingle says whether the entry has the layout without groups, which a project
-// may have had before it got the one with groups.
-func (e entry) isSingle(f *File) bool {
-	return f.config.IsMultiGroup() && e.Group != "" && e.HasAPI() && e.Path == resource.APIPackagePath(f.config.GetRepository(), e.Group, e.Version, false)
-}
-
-// run calls the hooks, in the layout without groups if that is asked for.
-func (e entry) run(sub plugin.Subcommand, f *File, res *resource.Resource, view overlay, single bool) error {
-	if !single {
-		return runHooks(sub, f, res, view)
-	}
-	if err := f.config.ClearMultiGroup(); err != nil {
-		return err
-	}
-	if err := runHooks(sub, f, res, view); err != nil {
-		return err
-	}
-	return f.config.SetMultiGroup()
 }

@@ -209,17 +209,14 @@ func TestHandOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parse(t, head+tt.was+"version: \"3\"\n")
-			p, err := f.Project()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range p.Resources {
-				if r.Version == "v1alpha1" {
-					f, err = f.HandOver(r, v4.DeployImageKey)
+			for _, r := range f.Project().Resources {
+				if r.Version != "v1alpha1" {
+					continue
 				}
-			}
-			if err != nil {
-				t.Fatal(err)
+				var err error
+				if f, err = f.HandOver(r, v4.DeployImageKey); err != nil {
+					t.Fatal(err)
+				}
 			}
 			got, err := f.Bytes()
 			if d := cmp.Diff(head+tt.want+"version: \"3\"\n", string(got)); d != "" || err != nil {
@@ -317,14 +314,10 @@ func TestHeader(t *testing.T) {
 
 func TestWebhooks(t *testing.T) {
 	f := parse(t, strings.Replace(twoKinds, "  mine: too\n", "  webhooks:\n    validation: true\n    defaulting: false\n    webhookVersion: v1\n", 1))
-	p, err := f.Project()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := f.Project()
 	for i, want := range [][]string{nil, {"validation"}} {
-		got, err := f.Webhooks(p.Resources[i])
-		if d := cmp.Diff(want, got); d != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", p.Resources[i].Kind, err, d)
+		if d := cmp.Diff(want, f.Webhooks(p.Resources[i])); d != "" {
+			t.Errorf("%s (-want +got):\n%s", p.Resources[i].Kind, d)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -26,7 +25,7 @@ func (e entry) withDetails(flags map[string]string) map[string]string {
 	out := maps.Clone(flags)
 	for _, w := range webhookFlags() {
 		if _, ok := flags[w.flag]; ok {
-			maps.Copy(out, e.webhookPart(w.field))
+			maps.Copy(out, e.webhookPart(w))
 		}
 	}
 	return out
@@ -34,27 +33,21 @@ func (e entry) withDetails(flags map[string]string) map[string]string {
 
 // webhookPart are the flags for one of the entry's webhooks, none where it has
 // not got it.
-func (e entry) webhookPart(field string) map[string]string {
-	webhooks, ok := e.fields["webhooks"].(map[string]any)
-	if !ok || webhooks[field] != true {
+func (e entry) webhookPart(w webhookFlag) map[string]string {
+	webhooks, _ := e.fields["webhooks"].(map[string]any)
+	if webhooks[w.field] != true {
 		return nil
 	}
-	flags := map[string]string{}
-	for _, w := range webhookFlags() {
-		if w.field != field {
-			continue
+	flags := map[string]string{w.flag: "true"}
+	switch detail := webhooks[w.detail].(type) {
+	case string:
+		flags[w.detailFlag] = detail
+	case []any:
+		var list []string
+		for _, item := range detail {
+			list = append(list, fmt.Sprint(item))
 		}
-		flags[w.flag] = strconv.FormatBool(true)
-		switch detail := webhooks[w.detail].(type) {
-		case string:
-			flags[w.detailFlag] = detail
-		case []any:
-			var list []string
-			for _, item := range detail {
-				list = append(list, fmt.Sprint(item))
-			}
-			flags[w.detailFlag] = strings.Join(list, ",")
-		}
+		flags[w.detailFlag] = strings.Join(list, ",")
 	}
 	if !e.HasAPI() && e.fields["external"] == true {
 		maps.Copy(flags, e.externalFlags())

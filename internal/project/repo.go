@@ -30,9 +30,7 @@ func DefaultRepo(dir, domain, gopath string) (repo, why string) {
 			return filepath.ToSlash(rel), "from the place below GOPATH"
 		}
 	}
-	name := NameFromDir(dir)
-	name = cmp.Or(name, "operator")
-	return path.Join(domain, name), "from the domain and the directory"
+	return path.Join(domain, cmp.Or(NameFromDir(dir), "operator")), "from the domain and the directory"
 }
 
 // gitModule makes a module path of the remote "origin" of the repository that

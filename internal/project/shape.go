@@ -1,7 +1,6 @@
 package project
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -29,16 +28,12 @@ type Shape struct {
 func (f *File) Reshape(s Shape) (*File, error) {
 	return f.edited(func(top *yaml.Node) error {
 		for key, value := range map[string]*bool{"multigroup": s.MultiGroup, "namespaced": s.Namespaced} {
-			var err error
-			switch {
-			case value == nil:
-			case *value:
-				err = setKey(top, key, true)
-			default:
+			if value != nil && !*value {
 				yamledit.Remove(top, key)
-			}
-			if err != nil {
-				return err
+			} else if value != nil {
+				if err := setKey(top, key, true); err != nil {
+					return err
+				}
 			}
 		}
 		if s.Domain != nil {
@@ -57,13 +52,7 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 	if list == nil {
 		return nil
 	}
-	entries, err := f.entries()
-	if err != nil {
-		return err
-	}
-	if len(entries) != len(list.Content) {
-		return fmt.Errorf("%s: %d resources of %d can be read", FileName, len(entries), len(list.Content))
-	}
+	entries := f.entries()
 	var keep []*yaml.Node
 	gone, dropped := map[string]bool{}, map[string][]string{}
 	for i, n := range list.Content {
@@ -79,7 +68,7 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 		if keep = append(keep, n); s.Webhooks != nil {
 			dropped[entries[i].id] = s.Webhooks(view(entries[i].Resource))
 		}
-		if err := s.setPath(f.config.GetRepository(), entries[i], n); err != nil {
+		if err := s.setPath(f.config.Repository, entries[i], n); err != nil {
 			return err
 		}
 	}
@@ -95,10 +84,7 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 // all versions. What the plugin called key records of the one, from which the controller
 // was made, is then recorded of the other one, too.
 func (f *File) HandOver(r Resource, key string) (*File, error) {
-	entries, err := f.entries()
-	if err != nil {
-		return nil, err
-	}
+	entries := f.entries()
 	from, to := -1, -1
 	for i, e := range entries {
 		switch {
@@ -298,17 +284,15 @@ func counterpart(name string, from, to Step) (string, bool) {
 
 // Webhooks lists the webhooks of a resource: "defaulting", "validation" and
 // "conversion".
-func (f *File) Webhooks(r Resource) ([]string, error) {
-	entries, err := f.entries()
-	var out []string
-	for _, e := range entries {
+func (f *File) Webhooks(r Resource) (out []string) {
+	for _, e := range f.entries() {
 		for _, w := range webhookFlags() {
-			if view(e.Resource) == r && len(e.webhookPart(w.field)) > 0 {
+			if view(e.Resource) == r && e.webhookPart(w) != nil {
 				out = append(out, w.field)
 			}
 		}
 	}
-	return out, err
+	return out
 }
 
 // Header renders the license header that the plugin's init makes under the

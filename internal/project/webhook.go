@@ -10,20 +10,15 @@ import (
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
-// takesResourceExtras is implemented by subcommands that want to see all
-// fields that PROJECT has of their resource. It gets nil where there are none.
-type takesResourceExtras interface{ InjectResourceExtras(map[string]any) }
-
 // resourceFields is a resource as the file has it, nil where it has none. The
 // domain is not compared: that of an external API is not known beforehand.
-func (f *File) resourceFields(gvk resource.GVK) (map[string]any, error) {
-	entries, err := f.entries()
-	for _, e := range entries {
+func (f *File) resourceFields(gvk resource.GVK) map[string]any {
+	for _, e := range f.entries() {
 		if e.Group == gvk.Group && e.Version == gvk.Version && e.Kind == gvk.Kind {
-			return e.fields, nil
+			return e.fields
 		}
 	}
-	return nil, err
+	return nil
 }
 
 // mergeWebhooks writes fields of a resource's webhooks beside those that are

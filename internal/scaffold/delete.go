@@ -20,15 +20,12 @@ import (
 
 // DeleteAPI removes a kind that has no webhooks.
 func (s *Scaffold) DeleteAPI(target project.Resource) error {
-	has, err := s.file.Webhooks(target)
-	if err != nil {
-		return err
-	}
-	if len(has) > 0 {
+	if len(s.file.Webhooks(target)) > 0 {
 		return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", cmp.Or(target.Group, `""`), target.Version, target.Kind),
 			"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
 	}
 	s.noteModule(target)
+	var err error
 	if s.file, err = s.file.HandOver(target, v4.DeployImageKey); err != nil {
 		return err
 	}
@@ -60,11 +57,7 @@ func (s *Scaffold) noteModule(target project.Resource) {
 // DeleteWebhooks removes those webhooks of a kind that wanted picks, out of
 // defaulting, validation and conversion.
 func (s *Scaffold) DeleteWebhooks(target project.Resource, wanted func(name string) bool) error {
-	drop, err := s.file.Webhooks(target)
-	if err != nil {
-		return err
-	}
-	drop = slices.DeleteFunc(drop, func(name string) bool { return !wanted(name) })
+	drop := slices.DeleteFunc(s.file.Webhooks(target), func(name string) bool { return !wanted(name) })
 	if len(drop) == 0 {
 		return nil
 	}
@@ -139,10 +132,7 @@ func (s *Scaffold) seeOwn(file *project.File, before, after map[string][]byte) e
 // keepStored puts the marker of the stored version where the scaffold now has it, unless
 // the user's files have it on another version that stays.
 func (s *Scaffold) keepStored(file *project.File, before, after map[string][]byte) error {
-	p, err := file.Project()
-	if err != nil {
-		return err
-	}
+	p := file.Project()
 	stored, err := s.storedKinds(p)
 	if err != nil {
 		return err

@@ -48,11 +48,7 @@ func Open(files host.Files, dir string, plugin v4.Plugin, force bool) (*Scaffold
 	if err != nil {
 		return nil, err
 	}
-	p, err := file.Project()
-	if err != nil {
-		return nil, err
-	}
-	lf := relayout.LF{Files: files}
+	p, lf := file.Project(), relayout.LF{Files: files}
 	var apis []string
 	for _, r := range p.Resources {
 		if dir, own := strings.CutPrefix(r.Path, p.Repo+"/"); own {

@@ -112,10 +112,7 @@ func (p peer) texts(t testing.TB) map[string]string {
 	if err != nil {
 		t.Fatalf("%s: %v", p.tool, err)
 	}
-	made, err := f.Project()
-	if err != nil {
-		t.Fatalf("%s: %v", p.tool, err)
-	}
+	made := f.Project()
 	names := facts{made.Repo, made.Name, made.Domain}
 	out := map[string]string{}
 	for _, name := range scaffoldNames(t) {

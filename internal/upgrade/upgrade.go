@@ -171,9 +171,7 @@ func (p *planner) load() error {
 	if p.file, err = project.Parse(data); err != nil {
 		return err
 	}
-	if p.project, err = p.file.Project(); err != nil {
-		return err
-	}
+	p.project = p.file.Project()
 	if !slices.ContainsFunc(p.project.Layout, func(key string) bool {
 		return key == "go.kubebuilder.io/v4" || key == "base.go.kubebuilder.io/v4"
 	}) {

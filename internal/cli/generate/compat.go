@@ -120,9 +120,7 @@ func currentCRDs(f *cli.Factory, opts generate.Options, r generate.Result) (foun
 	}
 	p := &project.Project{}
 	if file, err := project.Load(f.Host.Dir); err == nil { // generating does without it
-		if p, err = file.Project(); err != nil {
-			return nil, nil, err
-		}
+		p = file.Project()
 	}
 	for _, dir := range all {
 		crds, err := crdsIn(f, r, dir, p.Domain)

@@ -257,17 +257,13 @@ func warnOfProject(f *cli.Factory) {
 		return
 	}
 	file, err := project.Load(f.Host.Dir)
-	var p *project.Project
-	if err == nil {
-		p, err = file.Project()
-	}
 	_, version := errors.AsType[*project.VersionError](err)
 	switch {
 	case version:
 	case err != nil:
 		f.Warn("%v; other commands stop at this: %s", err, clierr.HintOf(err))
 	default:
-		for _, found := range adopt.Untyped(f.Host.Files, f.Host.Dir, p) {
+		for _, found := range adopt.Untyped(f.Host.Files, f.Host.Dir, file.Project()) {
 			f.Warn("%s: %s; %s", project.FileName, found, adopt.UntypedHint)
 		}
 	}

@@ -120,11 +120,7 @@ func (o *addOptions) finish(f *cli.Factory, c *cobra.Command, run func(context.C
 		if err != nil {
 			return err
 		}
-		p, err := file.Project()
-		if err != nil {
-			return err
-		}
-		return run(c.Context(), p)
+		return run(c.Context(), file.Project())
 	}
 	return c
 }

@@ -131,10 +131,7 @@ func loadForTry(f *cli.Factory) (*project.File, *project.Project, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := file.Project()
-	if err != nil {
-		return nil, nil, err
-	}
+	p := file.Project()
 	_, err = project.LayoutChain(f.Host, p.Layout, f.BuiltIn())
 	return file, p, err
 }
@@ -168,11 +165,7 @@ func tryWebhook(f *cli.Factory) error {
 		return err
 	}
 	for _, r := range p.Resources {
-		has, err := file.Webhooks(r)
-		if err != nil {
-			return err
-		}
-		if len(has) > 0 || !r.API {
+		if len(file.Webhooks(r)) > 0 || !r.API {
 			continue
 		}
 		sub := f.GoPlugin().GetCreateWebhookSubcommand()

@@ -107,12 +107,8 @@ func resources(f *cli.Factory, c *cobra.Command) []project.Resource {
 	if err != nil {
 		return nil
 	}
-	p, err := file.Project()
-	if err != nil {
-		return nil
-	}
 	matches := func(flag, value string) bool { v := cli.TypedValue(c, flag); return v == "" || v == value }
-	return slices.DeleteFunc(p.Resources, func(r project.Resource) bool {
+	return slices.DeleteFunc(file.Project().Resources, func(r project.Resource) bool {
 		return !matches("group", r.Group) || !matches("kind", r.Kind)
 	})
 }
