@@ -152,18 +152,24 @@ func (t Tree) Check(s Set) (Set, error) {
 func (t Tree) check(s Set) (*journal, error) {
 	j := &journal{}
 	var conflicts []string
-	dirs := map[string]bool{}
+	dirs, forNone := map[string]bool{}, map[string]bool{}
 	for _, name := range s.Paths() {
 		f, _ := s.Get(name)
-		if err := t.checkParents(name, dirs); err != nil {
+		parents := dirs
+		if f.Removed {
+			parents = forNone
+		}
+		if err := t.checkParents(name, parents); err != nil {
 			return nil, err
 		}
 		info, err := t.lstat(name)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if err := regular(name, info); err != nil {
-			return nil, err
+		case info != nil && info.IsDir():
+			return nil, fmt.Errorf("%s is a directory, but a file has to be written there", name)
+		case info != nil && !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s is not a regular file: mysdk does not write through links or devices", name)
 		}
 		same, old, err := t.holds(name, f)
 		switch {
@@ -183,26 +189,9 @@ func (t Tree) check(s Set) (*journal, error) {
 	if len(conflicts) > 0 {
 		return nil, &ConflictError{Paths: conflicts}
 	}
-	j.Dirs = missing(dirs, j.Write)
+	maps.DeleteFunc(dirs, func(_ string, missing bool) bool { return !missing })
+	j.Dirs = slices.Sorted(maps.Keys(dirs)) // parents first
 	return j, nil
-}
-
-// missing returns those of dirs that a written file needs, parents first.
-func missing(dirs map[string]bool, write []step) []string {
-	need := map[string]bool{}
-	for _, s := range write {
-		for d := path.Dir(s.Path); d != "."; d = path.Dir(d) {
-			if dirs[d] {
-				need[d] = true
-			}
-		}
-	}
-	out := make([]string, 0, len(need))
-	for d := range need {
-		out = append(out, d)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // checkParents notes the missing parents of name in dirs. A parent that is a
@@ -236,17 +225,6 @@ func (t Tree) lstat(name string) (fs.FileInfo, error) {
 		return nil, nil
 	}
 	return info, err
-}
-
-func regular(name string, info fs.FileInfo) error {
-	switch {
-	case info == nil || info.Mode().IsRegular():
-		return nil
-	case info.IsDir():
-		return fmt.Errorf("%s is a directory, but a file has to be written there", name)
-	default:
-		return fmt.Errorf("%s is not a regular file: mysdk does not write through links or devices", name)
-	}
 }
 
 // holds reports whether the tree has at name what f asks for, and the hash of
@@ -297,15 +275,11 @@ func (t Tree) stage(ctx context.Context, s Set, j *journal) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		f, _ := s.Get(w.Path)
-		draft := t.path(temporary(w.Path))
-		there, err := t.lstat(temporary(w.Path))
-		if err == nil && there != nil { // a link would be followed
-			err = t.removeIfThere(temporary(w.Path))
-		}
-		if err != nil {
+		if err := t.removeIfThere(temporary(w.Path)); err != nil { // a link would be followed
 			return err
 		}
+		f, _ := s.Get(w.Path)
+		draft := t.path(temporary(w.Path))
 		if err := t.stageFile(w.Path, draft, f); err != nil {
 			return err
 		}

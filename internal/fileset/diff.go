@@ -38,20 +38,11 @@ func (t Tree) Diff(s Set) ([]byte, error) {
 			fmt.Fprintf(&out, "Binary files %s and %s differ\n", from, to)
 			continue
 		}
-		out.Write(body(diff.Diff(from, old, to, data)))
+		_, rest, _ := bytes.Cut(diff.Diff(from, old, to, data), []byte("\n")) // "diff a b" means nothing to patch and git apply
+		out.Write(rest)
 	}
 	return out.Bytes(), nil
 }
 
 // binary says whether a file is no text, by git's rule.
 func binary(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 }
-
-// body drops the line "diff a b" that diff.Diff puts first: patch and git
-// apply want only the two names and the hunks.
-func body(d []byte) []byte {
-	if !bytes.HasPrefix(d, []byte("diff ")) {
-		return d
-	}
-	_, rest, _ := bytes.Cut(d, []byte("\n"))
-	return rest
-}

@@ -108,7 +108,7 @@ func (t Tree) recover() (Recovery, error) {
 	case err != nil:
 		return Recovery{}, err
 	case j == nil:
-		return Recovery{}, t.dropDraft()
+		return Recovery{}, t.removeIfThere(journalTemp) // it was being written when its process died
 	case !j.Committed:
 		return Recovery{Command: j.Command}, t.undo(j)
 	}
@@ -182,14 +182,6 @@ func (t Tree) unfinished(j *journal) (*journal, error) {
 		}
 	}
 	return &rest, nil
-}
-
-// dropDraft removes a journal that was being written when its process died.
-func (t Tree) dropDraft() error {
-	if info, err := t.lstat(journalTemp); info == nil {
-		return err
-	}
-	return t.removeIfThere(journalTemp)
 }
 
 // writeJournal replaces the journal in one step.
