@@ -6,6 +6,7 @@ package clierr
 import (
 	"errors"
 	"fmt"
+	"iter"
 )
 
 // Exit codes of mysdk, the same for every command.
@@ -63,15 +64,10 @@ func WithHint(err error, hint string) error {
 
 // HintOf returns the first hint in err's chain, or "".
 func HintOf(err error) string {
-	for err != nil {
-		var e *Error
-		if !errors.As(err, &e) {
-			return ""
-		}
+	for e := range each(err) {
 		if e.Hint != "" {
 			return e.Hint
 		}
-		err = e.Err
 	}
 	return ""
 }
@@ -83,15 +79,19 @@ func CodeOf(err error) int {
 	if err == nil {
 		return 0
 	}
-	for cause := err; cause != nil; {
-		var e *Error
-		if !errors.As(cause, &e) {
-			break
-		}
+	for e := range each(err) {
 		if e.Code != 0 {
 			return e.Code
 		}
-		cause = e.Err
 	}
 	return CodeFailed
+}
+
+// each visits the Errors in err's chain, the outermost first.
+func each(err error) iter.Seq[*Error] {
+	return func(yield func(*Error) bool) {
+		for e := (*Error)(nil); errors.As(err, &e) && yield(e); {
+			err = e.Err
+		}
+	}
 }
