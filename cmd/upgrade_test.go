@@ -38,10 +38,7 @@ var olderTexts = map[string][2]string{
 // writeOlder writes the older version's baseline into the directory to and
 // makes the project, which mysdk has just written, one of that version.
 func writeOlder(project, to string) error {
-	templates, err := v4.Templates()
-	if err != nil {
-		return err
-	}
+	templates := v4.Templates()
 	tree := fstest.MapFS{}
 	err = fs.WalkDir(templates, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -46,10 +46,7 @@ const (
 // current is the baseline of the running version. A build between two releases
 // is named after what it writes from: the same templates have the same name.
 func current(p v4.Plugin) (Baseline, error) {
-	templates, err := v4.Templates()
-	if err != nil {
-		return Baseline{}, err
-	}
+	templates := v4.Templates()
 	if p.Templates != nil {
 		templates = p.Templates
 	}

@@ -139,19 +139,15 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 	if err := s.complete(); err != nil {
 		return err
 	}
-	others, err := s.config.GetResources()
-	if err != nil {
+	if err := s.completeFrom(); err != nil {
 		return err
 	}
-	if err := s.completeFrom(others); err != nil {
-		return err
-	}
-	s.oneControllerPerKind(others)
-	s.noteHub(others)
+	s.oneControllerPerKind()
+	s.noteHub()
 	if !s.doResource && !s.doController {
 		return usage("name a second one with --controller-name", "another version of %s has a controller, which serves this one too", res.Kind)
 	}
-	if err := s.checkNames(others); err != nil {
+	if err := s.checkNames(); err != nil {
 		return err
 	}
 	return res.Validate()
@@ -241,26 +237,17 @@ func (s *createAPISubcommand) complete() error {
 	return nil
 }
 
-// apiDir is the directory of the API package, with slashes.
-func (s *createAPISubcommand) apiDir() string { return apiDir(s.config, s.resource.GVK) }
-
 // controllerDir is the directory of the controller's package, with slashes.
-func (s *createAPISubcommand) controllerDir() string {
-	return groupDir(s.config, s.resource.GVK, "internal/controller")
-}
-
-// byGroup says whether this resource is laid out below its group's name.
-func (s *createAPISubcommand) byGroup() bool { return byGroup(s.config, s.resource.GVK) }
+func (s *createAPISubcommand) controllerDir() string { return s.groupDir("internal/controller") }
 
 // oneControllerPerKind leaves out the controller where another version of the
 // kind has one: two would fight over the same objects.
-func (s *createAPISubcommand) oneControllerPerKind(others []resource.Resource) {
-	for _, r := range others {
+func (s *createAPISubcommand) oneControllerPerKind() {
+	for _, r := range s.all {
 		if r.Group == s.resource.Group && r.Domain == s.resource.Domain && r.Kind == s.resource.Kind &&
 			r.Version != s.resource.Version && r.Controller && s.doController && s.controllerName == "" && !s.changed("controller") {
 			s.doController, s.resource.Controller = false, false
-			s.notes = append(s.notes, fmt.Sprintf(
-				"The controller of %s %s serves %s too: no second one was written.", r.Version, r.Kind, s.resource.Version))
+			s.note("The controller of %s %s serves %s too: no second one was written.", r.Version, r.Kind, s.resource.Version)
 		}
 	}
 }
@@ -268,27 +255,22 @@ func (s *createAPISubcommand) oneControllerPerKind(others []resource.Resource) {
 // noteHub tells of the version that the others are converted to: controller-runtime
 // refuses to serve a kind of which it cannot convert every version. It also tells
 // that the types begin with none of theirs, which nobody sees in the files.
-func (s *createAPISubcommand) noteHub(others []resource.Resource) {
+func (s *createAPISubcommand) noteHub() {
 	if !s.doResource || s.existing != nil && s.existing.HasAPI() {
 		return
 	}
 	other := ""
-	for _, r := range others {
-		if isVersionOf(r, s.resource) && version.CompareKubeAwareVersionStrings(r.Version, other) > 0 {
+	for _, r := range s.otherVersions() {
+		if version.CompareKubeAwareVersionStrings(r.Version, other) > 0 {
 			other = r.Version
 		}
-		if isVersionOf(r, s.resource) && r.Webhooks != nil && r.Webhooks.Conversion {
+		if r.Webhooks != nil && r.Webhooks.Conversion {
 			s.notes = append(s.notes, notConverted(r.GVK, s.resource.Version))
 		}
 	}
 	if other != "" && s.from == "" {
-		s.notes = append(s.notes, fmt.Sprintf("The types of %s are the pattern's, not those of %s: --from %s --force --overwrite begins with its fields.", s.resource.Version, other, other))
+		s.note("The types of %s are the pattern's, not those of %s: --from %s --force --overwrite begins with its fields.", s.resource.Version, other, other)
 	}
-}
-
-// isVersionOf says whether r is an API of the same kind in another version.
-func isVersionOf(r resource.Resource, res *resource.Resource) bool {
-	return r.HasAPI() && r.QualifiedGroup() == res.QualifiedGroup() && r.Kind == res.Kind && r.Version != res.Version
 }
 
 // notConverted is the note that a version of a hub's kind is not converted yet.

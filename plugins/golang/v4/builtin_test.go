@@ -59,10 +59,7 @@ func declarations(t *testing.T, dir string) (types map[string]bool, group string
 			t.Fatal(err)
 		}
 		for decl, spec := range goedit.Types(tree) {
-			types[spec.Name.Name] = slices.ContainsFunc(tree.Comments, func(c *ast.CommentGroup) bool {
-				return c.Pos() > previousEnd(tree, decl) && c.Pos() < decl.Pos() &&
-					slices.ContainsFunc(c.List, func(l *ast.Comment) bool { return l.Text == "// +genclient:nonNamespaced" })
-			})
+			types[spec.Name.Name] = slices.ContainsFunc(commentsAbove(tree, decl), func(c *ast.Comment) bool { return c.Text == "// +genclient:nonNamespaced" })
 		}
 		ast.Inspect(tree, func(n ast.Node) bool {
 			if v, ok := n.(*ast.ValueSpec); ok && v.Names[0].Name == "GroupName" {

@@ -15,9 +15,9 @@ const maxNesting = 8
 // as comparing their types by syntax goes.
 type converter struct {
 	spoke, hub *goPackage
-	hubAlias   string // import name of the hub's package
+	from, to   *goPackage // the two in the direction that is being written
+	hubAlias   string     // import name of the hub's package
 	hubVersion string
-	toHub      bool // the direction
 	helpers    []string
 	written    map[string]bool
 }
@@ -33,26 +33,11 @@ func convert(kind, hubVersion, hubAlias string, spoke, hub *goPackage) (conversi
 		}
 	}
 	c := &converter{spoke: spoke, hub: hub, hubAlias: hubAlias, hubVersion: hubVersion, written: map[string]bool{}}
-	c.toHub = true
+	c.from, c.to = spoke, hub
 	to := c.structBody(kind)
-	c.toHub = false
+	c.from, c.to = hub, spoke
 	from := c.structBody(kind)
 	return conversionCode{to: to, from: from, helpers: strings.Join(c.helpers, "\n")}, nil
-}
-
-// from and to are the packages at the two ends of the direction.
-func (c *converter) from() *goPackage {
-	if c.toHub {
-		return c.spoke
-	}
-	return c.hub
-}
-
-func (c *converter) to() *goPackage {
-	if c.toHub {
-		return c.hub
-	}
-	return c.spoke
 }
 
 // structBody is the statements that fill *dst from *src, both of the struct
@@ -60,19 +45,19 @@ func (c *converter) to() *goPackage {
 // share is told in a comment.
 func (c *converter) structBody(name string) string {
 	var b strings.Builder
-	targets := c.to().types[name].fields()
-	for _, f := range c.from().types[name].fields() {
+	targets := c.to.types[name].fields()
+	for _, f := range c.from.types[name].fields() {
 		if f.name == "TypeMeta" {
 			continue
 		}
 		target, ok := findField(targets, f)
 		if !ok {
-			fmt.Fprintf(&b, "\t// %s stays behind: %s has no such field.\n", f.name, c.describe(c.to()))
+			fmt.Fprintf(&b, "\t// %s stays behind: %s has no such field.\n", f.name, c.target())
 			continue
 		}
 		code, ok := c.assign("dst."+target.name, "src."+f.name, target.goType, f.goType, 0)
 		if !ok {
-			fmt.Fprintf(&b, "\t// %s stays behind: convert it to its type in %s by hand.\n", f.name, c.describe(c.to()))
+			fmt.Fprintf(&b, "\t// %s stays behind: convert it to its type in %s by hand.\n", f.name, c.target())
 			continue
 		}
 		b.WriteString(code)
@@ -80,8 +65,9 @@ func (c *converter) structBody(name string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (c *converter) describe(p *goPackage) string {
-	if p == c.hub {
+// target is what comments call the version that is converted to.
+func (c *converter) target() string {
+	if c.to == c.hub {
 		return c.hubVersion
 	}
 	return "this version"
@@ -212,7 +198,7 @@ func (c *converter) typeText(t goType) (string, bool) {
 func (c *converter) helper(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	direction, in, out := "From", c.hubAlias+"."+name, name
-	if c.toHub {
+	if c.to == c.hub {
 		direction, in, out = "To", name, c.hubAlias+"."+name
 	}
 	function := string(unicode.ToLower(first)) + name[size:] + direction + strings.ToUpper(c.hubVersion[:1]) + c.hubVersion[1:]

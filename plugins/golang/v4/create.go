@@ -1,6 +1,11 @@
 package v4
 
 import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/spf13/afero"
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
@@ -16,16 +21,18 @@ type creation struct {
 	force, generate bool
 	external
 
-	managerNamespaced bool               // PROJECT says namespaced: true
-	core              bool               // the resource is built into Kubernetes
-	existing          *resource.Resource // what PROJECT has of this group, version and kind
+	managerNamespaced bool                // PROJECT says namespaced: true
+	core              bool                // the resource is built into Kubernetes
+	all               []resource.Resource // that PROJECT has so far
+	existing          *resource.Resource  // what PROJECT has of this group, version and kind
 	notes             []string
 }
 
 // InjectConfig implements plugin.RequiresConfig.
-func (s *creation) InjectConfig(c config.Config) error {
+func (s *creation) InjectConfig(c config.Config) (err error) {
 	s.config = c
-	return nil
+	s.all, err = c.GetResources()
+	return err
 }
 
 // InjectExtras takes the top-level fields of PROJECT that the config of
@@ -41,6 +48,10 @@ func (s *creation) Generate() bool { return s.generate }
 // what is left to do.
 func (s *creation) Notes() []string { return s.notes }
 
+func (s *creation) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
 // otherPlural is the error of a --plural that is not the recorded one.
 func (s *creation) otherPlural() error {
 	return usage("leave out --plural", "the plural of %s is %s", s.existing.Kind, s.existing.Plural)
@@ -55,4 +66,47 @@ func (s *creation) extras() map[string]any {
 	}
 	s.addExternal(extras)
 	return extras
+}
+
+// data fills in what the templates of both have in their dot.
+func (s *creation) data(disk afero.Fs) (data, error) {
+	d := projectData(s.plugin, s.config)
+	header, err := readIfThere(disk, boilerplatePath)
+	d.setHeader(string(header))
+	d.Namespaced, d.Resource, d.External = s.managerNamespaced, s.resource, s.externalPath != ""
+	d.ImportAlias, d.SampleFile = importAlias(s.resource.GVK, s.core), sampleFile(s.resource.GVK)
+	return d, err
+}
+
+// apiDir is the directory of the API package, with slashes.
+func (s *creation) apiDir() string { return s.apiDirOf(s.resource.GVK) }
+
+// apiDirOf is that of another version. A group and version that the project has already
+// stays where it is.
+func (s *creation) apiDirOf(gvk resource.GVK) string {
+	for _, r := range s.all {
+		if dir, ok := strings.CutPrefix(r.Path, s.config.GetRepository()+"/"); ok && r.HasAPI() && r.Group == gvk.Group && r.Version == gvk.Version {
+			return dir
+		}
+	}
+	return strings.TrimPrefix(resource.APIPackagePath("", gvk.Group, gvk.Version, s.config.IsMultiGroup()), "/")
+}
+
+// byGroup says whether the resource is laid out below its group's name.
+func (s *creation) byGroup() bool { return s.config.IsMultiGroup() && s.resource.Group != "" }
+
+// groupDir is a directory, with slashes, or the one for the group below it.
+func (s *creation) groupDir(dir string) string {
+	if s.byGroup() {
+		return path.Join(dir, s.resource.Group)
+	}
+	return dir
+}
+
+// groupPrefix begins the names of files that all groups have in one directory.
+func (s *creation) groupPrefix() string {
+	if s.byGroup() {
+		return s.resource.Group + "_"
+	}
+	return ""
 }

@@ -2,7 +2,6 @@ package v4
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -10,8 +9,6 @@ import (
 	lazy "go.podman.io/storage/pkg/regexp"
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
-	"sigs.k8s.io/kubebuilder/v3/pkg/config"
-	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
 
 // external is the API of another project, as flags name it. The zero value is
@@ -61,30 +58,29 @@ func (e *external) addExternal(extras map[string]any) {
 	}
 }
 
-// requireExternal adds the module to go.mod, and returns what the user has to do.
-func (e *external) requireExternal(disk afero.Fs) (notes []string, err error) {
-	if e.externalPath == "" {
-		return nil, nil
+// requireExternal adds the module to go.mod, and notes what the user has to do.
+func (s *creation) requireExternal(disk afero.Fs) error {
+	if s.externalPath == "" {
+		return nil
 	}
-	module, version, _ := strings.Cut(e.externalModule, "@")
-	err = edit(disk, moduleFile, func(text string) (string, error) {
-		required, err := e.required(text)
+	module, version, _ := strings.Cut(s.externalModule, "@")
+	return edit(disk, moduleFile, func(text string) (string, error) {
+		required, err := s.required(text)
 		switch {
 		case err != nil:
 			return "", err
 		case required != "" && semver.Compare(required, version) < 0:
-			notes = append(notes, fmt.Sprintf("Run 'go get %s && go mod tidy' for that version: go.mod requires %s.", e.externalModule, required))
+			s.note("Run 'go get %s && go mod tidy' for that version: go.mod requires %s.", s.externalModule, required)
 			return text, nil
 		case required != "":
 			return text, nil
 		case version == "":
-			notes = append(notes, fmt.Sprintf("Run 'go get %s && go mod tidy': the project does not build without that package.", or(module, e.externalPath)))
+			s.note("Run 'go get %s && go mod tidy': the project does not build without that package.", or(module, s.externalPath))
 			return text, nil
 		}
-		notes = append(notes, fmt.Sprintf("Run 'go mod tidy': it downloads %s.", e.externalModule))
+		s.note("Run 'go mod tidy': it downloads %s.", s.externalModule)
 		return fmt.Sprintf("%s\n\nrequire %s %s\n", strings.TrimRight(text, "\n"), module, version), nil
 	})
-	return notes, err
 }
 
 // required is the version in go.mod of the module that was named, or of one with the
@@ -102,32 +98,4 @@ func (e *external) required(text string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// apiDir is the directory of an API package, with slashes. A group and version
-// that the project has already stays where it is.
-func apiDir(c config.Config, gvk resource.GVK) string {
-	resources, err := c.GetResources()
-	if err == nil { // InjectResource reports the error
-		for _, r := range resources {
-			if dir, ok := strings.CutPrefix(r.Path, c.GetRepository()+"/"); ok && r.HasAPI() &&
-				r.Group == gvk.Group && r.Version == gvk.Version {
-				return dir
-			}
-		}
-	}
-	return strings.TrimPrefix(resource.APIPackagePath("", gvk.Group, gvk.Version, c.IsMultiGroup()), "/")
-}
-
-// byGroup says whether a resource is laid out below its group's name.
-func byGroup(c config.Config, gvk resource.GVK) bool {
-	return c.IsMultiGroup() && gvk.Group != ""
-}
-
-// groupDir is a directory, with slashes, or the one for the group below it.
-func groupDir(c config.Config, gvk resource.GVK, dir string) string {
-	if byGroup(c, gvk) {
-		return path.Join(dir, gvk.Group)
-	}
-	return dir
 }

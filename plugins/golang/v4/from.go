@@ -1,7 +1,6 @@
 package v4
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"maps"
@@ -11,22 +10,18 @@ import (
 
 	"github.com/spf13/afero"
 	lazy "go.podman.io/storage/pkg/regexp"
-	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // completeFrom finds the version that the new one starts from, and takes over
 // what all versions of a kind have in common.
-func (s *createAPISubcommand) completeFrom(others []resource.Resource) error {
+func (s *createAPISubcommand) completeFrom() error {
 	if s.from == "" {
 		return nil
 	}
 	var versions []string
-	for _, r := range others {
-		if !r.HasAPI() || r.QualifiedGroup() != s.resource.QualifiedGroup() || r.Kind != s.resource.Kind {
-			continue
-		}
+	for _, r := range s.otherVersions() {
 		versions = append(versions, r.Version)
 		if r.Version == s.from {
 			s.source = &r
@@ -69,7 +64,7 @@ func (s *createAPISubcommand) startFrom(disk afero.Fs, d data) error {
 	if err := writeFile(disk, name, text); err != nil {
 		return err
 	}
-	s.notes = append(s.notes, fmt.Sprintf("The types of %s begin as those of %s.", s.resource.Version, s.from))
+	s.note("The types of %s begin as those of %s.", s.resource.Version, s.from)
 	sample, err := readIfThere(disk, "config/samples/"+sampleFile(s.source.GVK))
 	if err != nil || len(sample) == 0 {
 		return err
@@ -82,7 +77,7 @@ func (s *createAPISubcommand) startFrom(disk afero.Fs, d data) error {
 // the kind needs, whatever file they are in.
 func (s *createAPISubcommand) typesFrom(disk afero.Fs, d data, name string) (string, error) {
 	kind := s.resource.Kind
-	source, err := readPackage(disk, apiDir(s.config, s.source.GVK), false)
+	source, err := readPackage(disk, s.apiDirOf(s.source.GVK), false)
 	if err != nil {
 		return "", err
 	}

@@ -233,7 +233,10 @@ func projectData(p Plugin, c config.Config) data {
 		CLIVersion:  or(p.CLIVersion, "(devel)"),
 		Year:        p.Year,
 		Versions:    CurrentVersions(),
-		templates:   p.templates(),
+		templates:   p.Templates,
+	}
+	if d.templates == nil {
+		d.templates = Templates()
 	}
 	if p.Pins != nil {
 		d.Versions = *p.Pins

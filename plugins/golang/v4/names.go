@@ -102,7 +102,7 @@ func declared(kind string) []string {
 
 // checkNames refuses names that collide with each other or with what the
 // project has.
-func (s *createAPISubcommand) checkNames(others []resource.Resource) error {
+func (s *createAPISubcommand) checkNames() error {
 	res := s.resource
 	if len(res.Plural)+1+len(res.QualifiedGroup()) > maxSubdomain {
 		return usage("use shorter names", "%s.%s has more than %d characters", res.Plural, res.QualifiedGroup(), maxSubdomain)
@@ -135,7 +135,7 @@ func (s *createAPISubcommand) checkNames(others []resource.Resource) error {
 			return usage("use another name", "kind %q is taken: groupversion_info.go declares %s", res.Kind, name)
 		}
 	}
-	return s.checkAgainst(others)
+	return s.checkAgainst()
 }
 
 // checkGroupDirectory refuses groups that cannot be a directory of a Go
@@ -155,9 +155,9 @@ func (s *createAPISubcommand) checkGroupDirectory() error {
 }
 
 // checkAgainst compares a new API with those that the project has.
-func (s *createAPISubcommand) checkAgainst(others []resource.Resource) error {
+func (s *createAPISubcommand) checkAgainst() error {
 	res := s.resource
-	for _, r := range others {
+	for _, r := range s.all {
 		if r.GVK == res.GVK || !r.HasAPI() {
 			continue
 		}

@@ -122,12 +122,7 @@ func (s *createAPISubcommand) recordOperand() error {
 	if err != nil {
 		return err
 	}
-	options := map[string]any{}
-	for flag, field := range operandFields() {
-		if value := s.operand.flag(flag, s.resource.Kind); value != "" {
-			options[field] = value
-		}
-	}
+	options := s.operand.options(s.resource.Kind)
 	switch {
 	case s.from != "":
 		err := errors.Join(both.remove(), types.forget())
@@ -158,18 +153,11 @@ func (r *record) forget() error {
 	return r.write()
 }
 
-// flag is the value that one of the operand's flags has come to.
-func (o *operand) flag(name, kind string) string {
-	return map[string]string{
-		"image": or(o.image, defaultImage(kind)), "image-container-command": o.command,
-		"image-container-port": o.port, "run-as-user": o.user,
-	}[name]
-}
-
-// webhookNames are the webhooks of a resource as PROJECT has them, with the
-// flag for each.
-func webhookNames() [][2]string {
-	return [][2]string{{"defaulting", "defaulting"}, {"validation", "programmatic-validation"}, {"conversion", "conversion"}}
+// options are what the flags have come to, as deploy-image has it.
+func (o *operand) options(kind string) map[string]any {
+	all := map[string]any{"image": or(o.image, defaultImage(kind)), "containerCommand": o.command, "containerPort": o.port, "runAsUser": o.user}
+	maps.DeleteFunc(all, func(_ string, value any) bool { return value == "" })
+	return all
 }
 
 // recordRun adds this run to what PROJECT has of the resource's webhooks. The
@@ -179,14 +167,15 @@ func (s *createWebhookSubcommand) recordRun() error {
 	if err != nil {
 		return err
 	}
-	had := map[string]bool{}
+	had := &resource.Webhooks{}
 	if s.existing != nil && s.existing.Webhooks != nil {
-		w := s.existing.Webhooks
-		had = map[string]bool{"defaulting": w.Defaulting, "validation": w.Validation, "conversion": w.Conversion}
+		had = s.existing.Webhooks
 	}
 	run := map[string]any{}
-	for name, wanted := range map[string]bool{"defaulting": s.defaulting, "validation": s.validation, "conversion": s.conversion} {
-		if wanted && !had[name] {
+	for name, isNew := range map[string]bool{
+		"defaulting": s.defaulting && !had.Defaulting, "validation": s.validation && !had.Validation, "conversion": s.conversion && !had.Conversion,
+	} {
+		if isNew {
 			run[name] = true
 		}
 	}
@@ -264,9 +253,9 @@ func (r *record) webhookFlags(has *resource.Webhooks, certs string) []map[string
 	var out []map[string]string
 	add := func(run map[string]any) {
 		flags := map[string]string{}
-		for _, w := range webhookNames() {
-			if run[w[0]] == true && left[w[0]] {
-				flags[w[1]], left[w[0]] = "true", false
+		for name, flag := range map[string]string{"defaulting": "defaulting", "validation": "programmatic-validation", "conversion": "conversion"} {
+			if run[name] == true && left[name] {
+				flags[flag], left[name] = "true", false
 			}
 		}
 		if flags["conversion"] != "" && run[migrateField] == true {

@@ -50,7 +50,11 @@ func (s *createAPISubcommand) Scaffold(disk machinery.Filesystem) error {
 	if err := s.wire(draft.FS, d); err != nil {
 		return err
 	}
-	if err := s.config.UpdateResource(s.record()); err != nil {
+	recorded := s.resource.Copy()
+	if s.controllerName != "" { // ResourceExtras names it
+		recorded.Controller = false
+	}
+	if err := s.config.UpdateResource(recorded); err != nil {
 		return fmt.Errorf("recording the resource in PROJECT: %w", err)
 	}
 	if err := s.recordOperand(); err != nil {
@@ -77,16 +81,6 @@ func copyFiles(to, from afero.Fs) error {
 		}
 		return writeFile(to, filepath.ToSlash(name), string(text))
 	})
-}
-
-// record is the resource as PROJECT lists it: with the API only where this
-// run wrote it, and without the controller where ResourceExtras names it.
-func (s *createAPISubcommand) record() resource.Resource {
-	res := s.resource.Copy()
-	if s.controllerName != "" {
-		res.Controller = false
-	}
-	return res
 }
 
 // controllerTemplate is the blank controller, without its test.
@@ -116,10 +110,6 @@ func (s *createAPISubcommand) trees() []tree {
 // paths replaces the placeholders in the paths of templates.
 func (s *createAPISubcommand) paths() *strings.Replacer {
 	kind := strings.ToLower(s.resource.Kind)
-	prefix, sample := "", sampleFile(s.resource.GVK)
-	if s.byGroup() {
-		prefix = s.resource.Group + "_"
-	}
 	suite := "suite_test.go"
 	if s.foreignSuite {
 		suite = "mysdk_suite_test.go"
@@ -128,8 +118,8 @@ func (s *createAPISubcommand) paths() *strings.Replacer {
 		"api/{group}/{version}", s.apiDir(),
 		"internal/controller/{group}/{kind}", path.Join(s.controllerDir(), s.controllerFile()),
 		"internal/controller/{group}/suite_test.go", path.Join(s.controllerDir(), suite),
-		"{group}_{version}_{kind}.yaml", sample,
-		"{group_}", prefix,
+		"{group}_{version}_{kind}.yaml", sampleFile(s.resource.GVK),
+		"{group_}", s.groupPrefix(),
 		"{kind}", kind,
 	)
 }
@@ -153,18 +143,11 @@ func (s *createAPISubcommand) controllerFile() string {
 
 // data fills in the dot of the templates.
 func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
-	d := projectData(s.plugin, s.config)
 	res := s.resource
-	header, err := readIfThere(disk.FS, boilerplatePath)
+	d, err := s.creation.data(disk.FS)
 	if err != nil {
 		return d, err
 	}
-	d.setHeader(string(header))
-	d.Namespaced = s.managerNamespaced
-	d.Resource = res
-	d.ImportAlias = importAlias(res.GVK, s.core)
-	d.External = s.externalPath != ""
-	d.SampleFile = sampleFile(s.resource.GVK)
 	if !res.IsRegularPlural() {
 		d.IrregularPlural = res.Plural
 	}
@@ -182,9 +165,12 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 	default: // what does not parse is recreated all the same
 		d.StorageVersion = strings.Contains(string(types), storageMarker)
 	}
-	if d.ObjectRegister, err = s.objectRegister(disk.FS); err != nil {
+	// Older scaffolds have the SchemeBuilder of controller-runtime, whose Register takes objects.
+	info, err := readIfThere(disk.FS, path.Join(s.apiDir(), "groupversion_info.go"))
+	if err != nil {
 		return d, err
 	}
+	d.ObjectRegister = strings.Contains(string(info), "scheme.Builder{")
 
 	d.Name = res.Kind
 	d.ControllerName = strings.ToLower(res.Kind)
@@ -231,13 +217,6 @@ func metricName(group, controller string) string {
 		return "group_" + name
 	}
 	return name
-}
-
-// objectRegister says whether the API package has the SchemeBuilder of
-// controller-runtime, as older scaffolds do, whose Register takes objects.
-func (s *createAPISubcommand) objectRegister(disk afero.Fs) (bool, error) {
-	text, err := readIfThere(disk, path.Join(s.apiDir(), "groupversion_info.go"))
-	return strings.Contains(string(text), "scheme.Builder{"), err
 }
 
 // checkNew lists every file that is in the way, at once.

@@ -2,12 +2,10 @@ package v4
 
 import (
 	"go/ast"
-	"go/token"
 	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
-	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -20,75 +18,63 @@ const storageMarker = "+kubebuilder:storageversion"
 // second one comes and none is yet. It is stored already: what is in the
 // cluster stays readable.
 func (s *createAPISubcommand) markStorageVersion(disk afero.Fs) error {
-	others, err := otherVersions(s.config, s.resource)
-	if err != nil || len(others) == 0 {
+	files, marked, err := s.typesFiles(disk, s.otherVersions())
+	if marked || err != nil || len(files) == 0 {
 		return err
 	}
-	first := ""
-	for _, r := range others {
-		f, err := typesFile(disk, s.config, r)
-		if err != nil || hasStorageMarker(f, r.Kind) {
-			return err
-		}
-		if f != nil {
-			first = or(first, f.Name)
-		}
-	}
-	if first == "" {
-		s.notes = append(s.notes, "No types of another version of "+s.resource.Kind+" were found: put '// "+storageMarker+"' on the one that the API server is to store.")
+	first := slices.IndexFunc(files, func(f *goedit.File) bool { return f != nil })
+	if first < 0 {
+		s.note("No types of another version of %s were found: put '// %s' on the one that the API server is to store.", s.resource.Kind, storageMarker)
 		return nil
 	}
-	s.notes = append(s.notes, first+" was marked as the stored version.")
-	return edit(disk, first, func(text string) (string, error) {
-		return addStorageMarker(first, text, s.resource.Kind)
+	return s.markStored(disk, files[first].Name)
+}
+
+// markStorageVersion makes the hub the stored version where none is. A single version is
+// stored in any case.
+func (s *createWebhookSubcommand) markStorageVersion(disk afero.Fs) error {
+	files, marked, err := s.typesFiles(disk, append(s.otherVersions(), *s.resource))
+	if marked || err != nil {
+		return err
+	}
+	hub := files[len(files)-1]
+	if hub == nil || len(files) == 1 {
+		return nil
+	}
+	return s.markStored(disk, hub.Name)
+}
+
+func (s *creation) markStored(disk afero.Fs, name string) error {
+	s.note("%s was marked as the stored version.", name)
+	return edit(disk, name, func(text string) (string, error) { return addStorageMarker(name, text, s.resource.Kind) })
+}
+
+// otherVersions lists the resources of PROJECT that are another version of the
+// kind, oldest first.
+func (s *creation) otherVersions() []resource.Resource {
+	return slices.DeleteFunc(slices.Clone(s.all), func(r resource.Resource) bool {
+		return !r.HasAPI() || r.QualifiedGroup() != s.resource.QualifiedGroup() || r.Kind != s.resource.Kind || r.Version == s.resource.Version
 	})
 }
 
-// markStorageVersion makes the hub the stored version where none is.
-func (s *createWebhookSubcommand) markStorageVersion(disk afero.Fs) error {
-	others, err := otherVersions(s.config, s.resource)
-	if err != nil {
-		return err
-	}
-	hub := ""
-	for _, r := range append(others, *s.resource) {
-		f, err := typesFile(disk, s.config, r)
-		if err != nil || hasStorageMarker(f, r.Kind) {
-			return err
+// typesFiles are the files that declare the types of resources, nil for one that no file
+// declares. marked says that one of them has the marker.
+func (s *creation) typesFiles(disk afero.Fs, versions []resource.Resource) (files []*goedit.File, marked bool, err error) {
+	for _, r := range versions {
+		var f *goedit.File
+		if dir, ok := strings.CutPrefix(r.Path, s.config.GetRepository()+"/"); ok {
+			p, err := readPackage(disk, dir, false)
+			if err != nil {
+				return nil, false, err
+			}
+			f = p.types[r.Kind].file
 		}
-		if hub = ""; f != nil {
-			hub = f.Name
+		if hasStorageMarker(f, r.Kind) {
+			return nil, true, nil
 		}
+		files = append(files, f)
 	}
-	if hub == "" || len(others) == 0 {
-		return nil // a single version is stored in any case
-	}
-	s.notes = append(s.notes, hub+" was marked as the stored version.")
-	return edit(disk, hub, func(text string) (string, error) { return addStorageMarker(hub, text, s.resource.Kind) })
-}
-
-// otherVersions lists the resources of PROJECT that are another version of a
-// kind, oldest first.
-func otherVersions(c config.Config, res *resource.Resource) ([]resource.Resource, error) {
-	all, err := c.GetResources()
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(r resource.Resource) bool { return !isVersionOf(r, res) }), nil
-}
-
-// typesFile finds the file that declares the type of a resource; nil when none
-// does.
-func typesFile(disk afero.Fs, c config.Config, r resource.Resource) (*goedit.File, error) {
-	dir, ok := strings.CutPrefix(r.Path, c.GetRepository()+"/")
-	if !ok {
-		return nil, nil
-	}
-	p, err := readPackage(disk, dir, false)
-	if err != nil {
-		return nil, err
-	}
-	return p.types[r.Kind].file, nil
+	return files, false, nil
 }
 
 // declOf returns the declaration of a type, nil where there is none.
@@ -114,29 +100,29 @@ func addStorageMarker(name, text, kind string) (string, error) {
 		at = decl.Doc.Pos()
 	}
 	line := f.Line(at) - 1 // index of the line to insert before
-	after := f.Line(previousEnd(f.Tree, decl))
-	for _, group := range f.Tree.Comments {
-		for _, c := range group.List {
-			l := f.Line(c.Pos())
-			if l > after && c.Pos() < decl.Pos() && strings.Contains(c.Text, "+kubebuilder:object:root=true") {
-				line = l
-			}
+	for _, c := range commentsAbove(f.Tree, decl) {
+		if strings.Contains(c.Text, "+kubebuilder:object:root=true") {
+			line = f.Line(c.Pos())
 		}
 	}
 	lines := strings.Split(text, "\n")
 	return strings.Join(slices.Insert(lines, line, "// "+storageMarker), "\n"), nil
 }
 
-// previousEnd is where the declaration before decl ends.
-func previousEnd(tree *ast.File, decl ast.Decl) token.Pos {
-	end := tree.Name.End()
-	for _, d := range tree.Decls {
-		if d == decl {
-			return end
-		}
-		end = d.End()
+// commentsAbove are those between a declaration and the one before it.
+func commentsAbove(tree *ast.File, decl ast.Decl) (list []*ast.Comment) {
+	from := tree.Name.End()
+	if i := slices.Index(tree.Decls, decl); i > 0 {
+		from = tree.Decls[i-1].End()
 	}
-	return end
+	for _, group := range tree.Comments {
+		for _, c := range group.List {
+			if c.Pos() > from && c.Pos() < decl.Pos() {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // MarkStored puts the marker of the stored version on a kind. A types file that does not
@@ -166,16 +152,7 @@ func hasStorageMarker(f *goedit.File, kind string) bool {
 		return false
 	}
 	decl := declOf(f.Tree, kind)
-	if decl == nil {
-		return false
-	}
-	from := previousEnd(f.Tree, decl)
-	for _, group := range f.Tree.Comments {
-		for _, c := range group.List {
-			if c.Pos() > from && c.Pos() < decl.Pos() && strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), storageMarker) {
-				return true
-			}
-		}
-	}
-	return false
+	return decl != nil && slices.ContainsFunc(commentsAbove(f.Tree, decl), func(c *ast.Comment) bool {
+		return strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), storageMarker)
+	})
 }

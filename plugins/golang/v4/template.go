@@ -23,17 +23,8 @@ var templates embed.FS
 
 // Templates are what the plugin writes from, without the directory that they
 // lie in.
-func Templates() (fs.FS, error) { return fs.Sub(templates, "templates") }
-
-// templates are those of this plugin.
-func (p Plugin) templates() fs.FS {
-	if p.Templates != nil {
-		return p.Templates
-	}
-	own, err := Templates()
-	if err != nil {
-		return templates // never: the directory is a constant
-	}
+func Templates() fs.FS {
+	own, _ := fs.Sub(templates, "templates") // fails only for a path that is none
 	return own
 }
 

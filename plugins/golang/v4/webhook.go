@@ -128,11 +128,7 @@ func (s *createWebhookSubcommand) InjectResource(res *resource.Resource) error {
 	if err := checkGVK(res.GVK); err != nil {
 		return err
 	}
-	all, err := s.config.GetResources()
-	if err != nil {
-		return err
-	}
-	for _, r := range all { // the domain of an external API is not the project's
+	for _, r := range s.all { // the domain of an external API is not the project's
 		if r.Group == res.Group && r.Version == res.Version && r.Kind == res.Kind && (s.externalDomain == "" || r.Domain == s.externalDomain) {
 			s.existing = &r
 		}
@@ -143,7 +139,7 @@ func (s *createWebhookSubcommand) InjectResource(res *resource.Resource) error {
 	if err := s.complete(); err != nil {
 		return err
 	}
-	if err := s.completeSpokes(all); err != nil {
+	if err := s.completeSpokes(); err != nil {
 		return err
 	}
 	if err := s.checkRecorded(); err != nil {
@@ -230,26 +226,23 @@ func (s *createWebhookSubcommand) complete() error {
 
 // completeSpokes checks the versions to convert. Without --spoke they are all
 // that the kind has: the API server asks for each of them.
-func (s *createWebhookSubcommand) completeSpokes(all []resource.Resource) error {
+func (s *createWebhookSubcommand) completeSpokes() error {
 	if !s.conversion {
 		return nil
 	}
 	var others []string
-	for _, r := range all {
-		if isVersionOf(r, s.resource) {
-			others = append(others, r.Version)
-			if r.Webhooks != nil && r.Webhooks.Conversion {
-				return usage(fmt.Sprintf("use --version %s --spoke %s", r.Version, s.resource.Version), "%s is the hub of %s already", r.Version, r.Kind)
-			}
+	for _, r := range s.otherVersions() {
+		others = append(others, r.Version)
+		if r.Webhooks != nil && r.Webhooks.Conversion {
+			return usage(fmt.Sprintf("use --version %s --spoke %s", r.Version, s.resource.Version), "%s is the hub of %s already", r.Version, r.Kind)
 		}
 	}
 	if len(s.spokes) == 0 {
 		s.spokes = others
-		switch {
-		case len(others) == 0:
-			s.notes = append(s.notes, fmt.Sprintf("%s has one version: after 'mysdk create api' for another one, repeat this command.", s.resource.Kind))
-		default:
-			s.notes = append(s.notes, "Versions that are converted: "+strings.Join(others, ", ")+".")
+		if len(others) == 0 {
+			s.note("%s has one version: after 'mysdk create api' for another one, repeat this command.", s.resource.Kind)
+		} else {
+			s.note("Versions that are converted: %s.", strings.Join(others, ", "))
 		}
 	}
 	for i, spoke := range s.spokes {

@@ -63,18 +63,16 @@ func (s *createWebhookSubcommand) Scaffold(disk machinery.Filesystem) error {
 
 // packageDir is the directory of the webhooks, with slashes.
 func (s *createWebhookSubcommand) packageDir() string {
-	return path.Join(groupDir(s.config, s.resource.GVK, "internal/webhook"), s.resource.Version)
+	return path.Join(s.groupDir("internal/webhook"), s.resource.Version)
 }
 
 // data fills in the dot of the templates.
 func (s *createWebhookSubcommand) data(disk afero.Fs) (data, error) {
 	res := s.resource
-	d := projectData(s.plugin, s.config)
-	header, err := readIfThere(disk, boilerplatePath)
+	d, err := s.creation.data(disk)
 	if err != nil {
 		return d, err
 	}
-	d.setHeader(string(header))
 	text, err := readIfThere(disk, defaultPath)
 	if err != nil {
 		return d, err
@@ -82,11 +80,8 @@ func (s *createWebhookSubcommand) data(disk afero.Fs) (data, error) {
 	if d.NamePrefix, d.Namespace, err = DeployedNames(text); err != nil {
 		return d, err
 	}
-	d.Namespaced, d.Resource = s.managerNamespaced, res
-	d.ImportAlias = importAlias(res.GVK, s.core)
-	d.SampleFile = sampleFile(res.GVK)
 	d.WebhookPackage, d.RootFromWebhook = res.Version, "../../.."
-	if byGroup(s.config, res.GVK) {
+	if s.byGroup() {
 		d.RootFromWebhook = "../../../.."
 	}
 	d.TestClient, d.TestConfig, d.TestEnv = "k8sClient", "cfg", "testEnv"
@@ -101,7 +96,7 @@ func (s *createWebhookSubcommand) data(disk afero.Fs) (data, error) {
 	if !res.HasAPI() {
 		return d, nil
 	}
-	types, err := readPackage(disk, apiDir(s.config, res.GVK), false)
+	types, err := readPackage(disk, s.apiDir(), false)
 	if err != nil {
 		return d, err
 	}
@@ -130,8 +125,7 @@ func (s *createWebhookSubcommand) usualPath(verb string) string {
 // resources before this one in PROJECT count: those after it may come later.
 func (s *createWebhookSubcommand) webhookName() string {
 	domain, res := "kb.io", s.resource
-	all, _ := s.config.GetResources() // InjectResource reports the error
-	for _, r := range all {
+	for _, r := range s.all {
 		if r.Kind != res.Kind || r.Version != res.Version {
 			continue
 		}
@@ -307,14 +301,14 @@ func (s *createWebhookSubcommand) writeConversion(disk machinery.Filesystem, d d
 	if err := s.writeHub(disk.FS, d); err != nil {
 		return err
 	}
-	hub, err := readPackage(disk.FS, apiDir(s.config, res.GVK), false)
+	hub, err := readPackage(disk.FS, s.apiDir(), false)
 	if err != nil {
 		return err
 	}
 	for _, version := range s.spokes {
 		gvk := res.GVK
 		gvk.Version = version
-		spoke, err := readPackage(disk.FS, apiDir(s.config, gvk), false)
+		spoke, err := readPackage(disk.FS, s.apiDirOf(gvk), false)
 		if err != nil {
 			return err
 		}
@@ -332,13 +326,12 @@ func (s *createWebhookSubcommand) writeConversion(disk machinery.Filesystem, d d
 const conversionTemplates = "/api/{group}/{version}/"
 
 func (s *createWebhookSubcommand) writeHub(disk afero.Fs, d data) error {
-	dir := apiDir(s.config, s.resource.GVK)
-	hub, err := readPackage(disk, dir, false)
+	hub, err := readPackage(disk, s.apiDir(), false)
 	if err != nil || hub.names[s.resource.Kind+".Hub"] {
 		return err
 	}
 	if hub.names[s.resource.Kind+".ConvertTo"] {
-		return usage("make the hub of the project the hub here too", "%s is a spoke already: %s", s.resource.Version, dir)
+		return usage("make the hub of the project the hub here too", "%s is a spoke already: %s", s.resource.Version, hub.dir)
 	}
 	return s.mergeConversion(disk, d, hub, "webhook/conversion/hub"+conversionTemplates+"{kind}_conversion.go")
 }

@@ -92,11 +92,7 @@ func (s *createWebhookSubcommand) writeManifests(disk machinery.Filesystem, d da
 	} else if exists {
 		trees = append(trees, tree{"webhook/config", "config/network-policy"})
 	}
-	prefix := ""
-	if byGroup(s.config, s.resource.GVK) {
-		prefix = s.resource.Group + "_"
-	}
-	paths := strings.NewReplacer("{group_}", prefix, "{plural}", s.resource.Plural)
+	paths := strings.NewReplacer("{group_}", s.groupPrefix(), "{plural}", s.resource.Plural)
 	all, err := files(d, paths, func(string) machinery.IfExistsAction { return machinery.SkipFile }, trees...)
 	if err != nil {
 		return err
@@ -122,7 +118,7 @@ func (s *createWebhookSubcommand) wire(disk machinery.Filesystem, d data) error 
 		repo: d.Repo, webhookKind: s.resource.Kind,
 		webhookPath: d.Repo + "/" + s.packageDir(), webhookAlias: "webhook" + s.resource.Version,
 	}
-	if byGroup(s.config, s.resource.GVK) {
+	if s.byGroup() {
 		w.webhookAlias = "webhook" + groupName(s.resource.GVK) + s.resource.Version
 	}
 	if s.certs == certsSelf {
@@ -134,20 +130,13 @@ func (s *createWebhookSubcommand) wire(disk machinery.Filesystem, d data) error 
 	if err := edit(disk.FS, mainPath, func(text string) (string, error) { return wireMain(text, w) }); err != nil {
 		return err
 	}
-	notes, err := s.requireExternal(disk.FS)
-	s.notes = append(s.notes, notes...)
-	if err != nil {
+	if err := s.requireExternal(disk.FS); err != nil {
 		return err
 	}
-	notes, err = editAll(disk.FS, s.edits(d), networkPath)
-	if err != nil {
+	if err := s.editAll(disk.FS, s.edits(d), networkPath); err != nil || !s.managerNamespaced {
 		return err
 	}
-	s.notes = append(s.notes, notes...)
-	if s.managerNamespaced {
-		return s.restrictNamespaces(disk.FS, d)
-	}
-	return nil
+	return s.restrictNamespaces(disk.FS, d)
 }
 
 // edits returns the changes of manifests, and of the package that makes the
@@ -238,11 +227,7 @@ func injection(crd string, index int) string {
 
 // enableInCRDs makes the CRD's conversion a webhook's.
 func (s *createWebhookSubcommand) enableInCRDs(text string) (string, error) {
-	name := s.resource.Plural
-	if byGroup(s.config, s.resource.GVK) {
-		name = s.resource.Group + "_" + name
-	}
-	text, err := insertLines(crdPath, text, "crdkustomizewebhookpatch", "- path: patches/webhook_in_"+name+".yaml")
+	text, err := insertLines(crdPath, text, "crdkustomizewebhookpatch", "- path: patches/webhook_in_"+s.groupPrefix()+s.resource.Plural+".yaml")
 	if err != nil {
 		return "", err
 	}
@@ -281,8 +266,7 @@ func (s *createWebhookSubcommand) addTargets(text string, d data) (string, error
 	if err != nil {
 		return "", err
 	}
-	g, err = edited(g)
-	if err != nil {
+	if g, err = edited(g); err != nil {
 		return "", err
 	}
 	return string(g.Src), nil

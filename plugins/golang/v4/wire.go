@@ -28,21 +28,12 @@ func (s *createAPISubcommand) wire(disk afero.Fs, d data) error {
 	if err != nil {
 		return err
 	}
-	note, err := s.requireExternal(disk)
-	if err != nil {
+	if err := s.requireExternal(disk); err != nil || !s.doResource {
 		return err
 	}
-	s.notes = append(s.notes, note...)
-	if !s.doResource {
-		return nil
-	}
-	note, err = editAll(disk, s.kustomizations(d), manifestsPath) // kubebuilder's projects have no bundle
-	if err != nil {
+	// kubebuilder's projects have no bundle
+	if err := s.editAll(disk, s.kustomizations(d), manifestsPath); err != nil || d.StorageVersion {
 		return err
-	}
-	s.notes = append(s.notes, note...)
-	if d.StorageVersion {
-		return nil
 	}
 	return s.markStorageVersion(disk)
 }
@@ -63,25 +54,22 @@ func edit(disk afero.Fs, name string, change func(text string) (string, error)) 
 }
 
 // editAll changes files, and notes those that are not there, but for the optional one.
-func editAll(disk afero.Fs, changes map[string]func(string) (string, error), optional string) (notes []string, err error) {
+func (s *creation) editAll(disk afero.Fs, changes map[string]func(string) (string, error), optional string) error {
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		switch err := edit(disk, name, changes[name]); {
 		case errors.Is(err, fs.ErrNotExist) && name == optional:
 		case errors.Is(err, fs.ErrNotExist):
-			notes = append(notes, name+" does not exist: nothing was added to it.")
+			s.note("%s does not exist: nothing was added to it.", name)
 		case err != nil:
-			return nil, err
+			return err
 		}
 	}
-	return notes, nil
+	return nil
 }
 
 // kustomizations returns the edits that show the API to kustomize.
 func (s *createAPISubcommand) kustomizations(d data) map[string]func(string) (string, error) {
-	kind := strings.ToLower(d.Resource.Kind)
-	if s.byGroup() {
-		kind = d.Resource.Group + "_" + kind
-	}
+	kind := s.groupPrefix() + strings.ToLower(d.Resource.Kind)
 	crd := fmt.Sprintf("bases/%s_%s.yaml", d.Resource.QualifiedGroup(), d.Resource.Plural)
 	return map[string]func(string) (string, error){
 		crdPath: func(text string) (string, error) {
