@@ -56,7 +56,7 @@ func (e *exam) oneCluster(name string, c cluster.Info) {
 	case c.State == cluster.Stopped:
 		e.stopped(name, c)
 	case !c.Ready:
-		e.warning(name, state.Command("logs", c.Name), "it runs and is not ready: %s", orUnknown(c.Problem))
+		e.warning(name, state.Command("logs", c.Name), "it runs and is not ready: %s", cmp.Or(strings.TrimSpace(c.Problem), "it does not say why"))
 	case e.Build != "" && c.Build != e.Build:
 		e.warning(name, state.Command("stop", c.Name)+", and the next start renews it", "it runs, started by mysdk %s, and this is %s", c.Build, e.Build)
 	default:
@@ -164,11 +164,4 @@ func (e *exam) aimed(hint string, t kube.Target) string {
 		flags = " --cluster " + t.Embedded
 	}
 	return strings.NewReplacer("mysdk kubectl", "mysdk kubectl"+flags, "mysdk deploy", "mysdk deploy"+flags).Replace(hint)
-}
-
-func orUnknown(s string) string {
-	if strings.TrimSpace(s) == "" {
-		return "it does not say why"
-	}
-	return s
 }

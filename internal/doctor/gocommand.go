@@ -153,23 +153,17 @@ func (e *exam) goSettings() {
 	}
 	if e.module != nil {
 		e.goWork(name)
-		e.vendoring(name)
 	}
-	if e.Host.Getenv("CGO_ENABLED") == "1" && !e.hasCompiler() {
+	if e.module != nil && strings.Contains(e.env.GOFLAGS, "-mod=vendor") && !e.exists("vendor/modules.txt") {
+		e.problem(name, "run 'go mod vendor', or take -mod=vendor out of GOFLAGS", "GOFLAGS has -mod=vendor, and there is no vendor directory")
+	}
+	compiler, _, _ := strings.Cut(e.env.CC, " ")
+	if _, missing := e.Host.LookPath(compiler); missing != nil && e.Host.Getenv("CGO_ENABLED") == "1" {
 		e.warning(name, "unset CGO_ENABLED: operators need no C", "CGO_ENABLED=1 is set, and the C compiler %s is not in PATH", e.env.CC)
 	}
 	if e.report.Problems+e.report.Warnings == bad {
 		e.ok(name, "GOPROXY=%s GOFLAGS=%s GOTOOLCHAIN=%s", e.env.GOPROXY, e.env.GOFLAGS, e.env.GOTOOLCHAIN)
 	}
-}
-
-func (e *exam) hasCompiler() bool {
-	fields := strings.Fields(e.env.CC)
-	if len(fields) == 0 {
-		return false
-	}
-	_, err := e.Host.LookPath(fields[0])
-	return err == nil
 }
 
 // goWork looks at the workspace that the project is built in.
@@ -210,12 +204,4 @@ func (e *exam) sameDir(a, b string) bool {
 	}
 	right, err := e.System.Executable(b)
 	return err == nil && left == right
-}
-
-// vendoring looks for a vendor directory that is demanded and missing.
-func (e *exam) vendoring(name string) {
-	if !strings.Contains(e.env.GOFLAGS, "-mod=vendor") || e.exists("vendor/modules.txt") {
-		return
-	}
-	e.problem(name, "run 'go mod vendor', or take -mod=vendor out of GOFLAGS", "GOFLAGS has -mod=vendor, and there is no vendor directory")
 }

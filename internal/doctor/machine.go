@@ -27,31 +27,26 @@ const (
 	fewInstances = 128
 )
 
-// What the go command writes.
-const (
-	goBuildCache  = "go's build cache"
-	goModuleCache = "go's module cache"
-)
-
-// place is a directory that mysdk or the go command writes into.
-type place struct{ what, dir string }
+// place is a directory that mysdk or the go command writes into, and the variable that
+// decides where it is.
+type place struct{ what, dir, variable string }
 
 // places are the directories that have to be writable, and why some of them
 // are not known.
 func (e *exam) places() (list []place, missing []error) {
 	for _, own := range []struct {
-		what string
-		find func() (string, error)
-	}{{"state", e.Host.StateDir}, {"cache", e.Host.CacheDir}} {
+		what, variable string
+		find           func() (string, error)
+	}{{"state", "MYSDK_STATE_DIR", e.Host.StateDir}, {"cache", "MYSDK_CACHE_DIR", e.Host.CacheDir}} {
 		dir, err := own.find()
 		if err != nil {
 			missing = append(missing, clierr.WithHint(fmt.Errorf("there is no place for mysdk's %s: %w", own.what, err),
-				"set "+variable(own.what)+" to a directory of yours"))
+				"set "+own.variable+" to a directory of yours"))
 			continue
 		}
-		list = append(list, place{own.what, dir})
+		list = append(list, place{own.what, dir, own.variable})
 	}
-	for _, of := range []place{{goBuildCache, e.env.GOCACHE}, {goModuleCache, e.env.GOMODCACHE}} {
+	for _, of := range []place{{"go's build cache", e.env.GOCACHE, "GOCACHE"}, {"go's module cache", e.env.GOMODCACHE, "GOMODCACHE"}} {
 		if of.dir != "" && of.dir != "off" {
 			list = append(list, of)
 		}
@@ -79,7 +74,7 @@ func (e *exam) directories() {
 		if err == nil {
 			continue
 		}
-		e.problem(name, "make it writable for you, or choose another with "+variable(p.what), "%s: nothing can be written to %s: %v", p.what, dir, plain(err))
+		e.problem(name, "make it writable for you, or choose another with "+p.variable, "%s: nothing can be written to %s: %v", p.what, dir, plain(err))
 	}
 	if e.report.Problems > bad {
 		return
@@ -89,19 +84,6 @@ func (e *exam) directories() {
 		found += "; it and the caches can be written to"
 	}
 	e.ok(name, found, list[0].dir)
-}
-
-// variable names what decides where a directory is.
-func variable(what string) string {
-	switch what {
-	case "state":
-		return "MYSDK_STATE_DIR"
-	case "cache":
-		return "MYSDK_CACHE_DIR"
-	case goBuildCache:
-		return "GOCACHE"
-	}
-	return "GOMODCACHE"
 }
 
 // existing is the nearest directory at or above dir that is there.
@@ -130,7 +112,7 @@ func (e *exam) disk() {
 			continue // not known on this system
 		}
 		if least.dir == "" || n < room {
-			least, room = place{p.what, dir}, n
+			least, room = place{what: p.what, dir: dir}, n
 		}
 	}
 	const hint = "make room: 'go clean -cache' frees the most, 'mysdk cluster reset' what is in the cluster"

@@ -20,15 +20,10 @@ func (e *exam) readModule() {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	var f *modfile.File
 	if err == nil {
-		f, err = modfile.Parse("go.mod", data, nil)
+		e.module, err = modfile.Parse("go.mod", data, nil)
 	}
-	if err != nil {
-		e.moduleError = err
-		return
-	}
-	e.module = f
+	e.moduleError = err
 }
 
 // modules looks at what go.mod requires, and reports whether it can be read.

@@ -183,7 +183,7 @@ func (e *exam) manifests() {
 		if !e.exists(dir) || dir == "config/crd" && !e.source().Has(dir) {
 			continue // install applies the CRDs themselves
 		}
-		data, err := e.build(dir)
+		data, err := kustomize.Build(e.ctx, e.source(), dir)
 		var objects []*unstructured.Unstructured
 		if err == nil {
 			objects, err = kube.ParseManifests(data, dir)
@@ -230,8 +230,6 @@ func (e *exam) certificates() {
 			"config/default deploys no Service %s, for which %s makes certificates", name, v4.CertsPackage)
 	}
 }
-
-func (e *exam) build(dir string) ([]byte, error) { return kustomize.Build(e.ctx, e.source(), dir) }
 
 func (e *exam) source() kustomize.Source {
 	return kustomize.Source{Dir: e.Dir, Files: e.Host.Files, Overlay: e.made}

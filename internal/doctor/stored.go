@@ -16,12 +16,7 @@ import (
 // stored says which CRDs of the project, as a cluster has them, still store old
 // versions: these cannot be removed from the CRD.
 func (e *exam) stored(name string, which kube.Options) {
-	var crds []*unstructured.Unstructured
-	for _, u := range e.applied {
-		if u.GetKind() == "CustomResourceDefinition" {
-			crds = append(crds, u)
-		}
-	}
+	crds := slices.DeleteFunc(slices.Clone(e.applied), func(u *unstructured.Unstructured) bool { return u.GetKind() != "CustomResourceDefinition" })
 	if len(crds) == 0 {
 		return
 	}
