@@ -34,6 +34,10 @@ func (f *Factory) OperatorManifests(ctx context.Context, image string) ([]byte, 
 	if err != nil {
 		return nil, nil, err
 	}
+	return buildOperator(ctx, src, image)
+}
+
+func buildOperator(ctx context.Context, src kustomize.Source, image string) ([]byte, []*unstructured.Unstructured, error) {
 	data, err := kustomize.Build(ctx, src, DeployDir)
 	if err != nil {
 		return nil, nil, err
@@ -70,17 +74,8 @@ func (f *Factory) OptionalManifests(ctx context.Context, image string) (objects,
 	if err != nil {
 		return nil, nil, err
 	}
-	if objects, err = kustomize.Build(ctx, src, DeployDir); err != nil {
+	if objects, _, err = buildOperator(ctx, src, image); err != nil {
 		return nil, nil, err
-	}
-	if image != "" {
-		parsed, err := kube.ParseManifests(objects, DeployDir)
-		if err == nil {
-			err = Placed(image, DeployDir, parsed)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
 	}
 	optional, err = f.withOptional(ctx, src)
 	return objects, optional, err

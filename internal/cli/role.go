@@ -61,11 +61,8 @@ func PlaceTogether(objs []*unstructured.Unstructured) {
 	}
 }
 
-// isEverywhere reports whether a role is one of Kubernetes' own, which every
-// cluster has.
-func isEverywhere(name string) bool {
-	return strings.HasPrefix(name, "system:") || slices.Contains([]string{"cluster-admin", "admin", "edit", "view", "extension-apiserver-authentication-reader"}, name)
-}
+// everywhere are roles of Kubernetes' own, as are those that begin with "system:".
+var everywhere = []string{"cluster-admin", "admin", "edit", "view", "extension-apiserver-authentication-reader"}
 
 // BoundTo are the bindings of a service account, the roles that they bind, and
 // those that are aggregated into them; nothing where a role does not exist, as with
@@ -88,7 +85,7 @@ func BoundTo(objs []*unstructured.Unstructured, namespace, account string) []*un
 		}
 	}
 	for _, name := range missing {
-		if !isEverywhere(name) {
+		if !strings.HasPrefix(name, "system:") && !slices.Contains(everywhere, name) {
 			return nil
 		}
 	}

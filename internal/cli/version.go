@@ -55,10 +55,7 @@ const emulated = 3
 func MinorVersions() []string {
 	own := strings.TrimPrefix(semver.MajorMinor(ThisBuild().Kubernetes), "v")
 	major, minor, _ := strings.Cut(own, ".")
-	newest, err := strconv.Atoi(minor)
-	if err != nil {
-		return []string{own}
-	}
+	newest, _ := strconv.Atoi(minor) // a number, in a version of Kubernetes
 	var all []string
 	for n := newest; n >= max(newest-emulated, 0); n-- {
 		all = append(all, major+"."+strconv.Itoa(n))

@@ -72,11 +72,8 @@ func (f *Factory) ChangeDir(c *cobra.Command) error {
 	if root == f.Host.Dir {
 		return nil
 	}
-	below, err := filepath.Rel(root, f.Host.Dir)
-	if err != nil {
-		return err
-	}
-	f.Inside, f.Host.Started, f.Host.Dir = below, f.Host.Dir, root
+	f.Inside, _ = filepath.Rel(root, f.Host.Dir) // which lies below it
+	f.Host.Started, f.Host.Dir = f.Host.Dir, root
 	return nil
 }
 

@@ -41,9 +41,15 @@ func Read(ctx context.Context, h host.Host, name string) ([]*unstructured.Unstru
 		return parse(h, name) // not a directory, nor a link to one
 	}
 	for _, e := range entries {
-		if slices.Contains(kustomize.FileNames(), e.Name()) {
-			return build(ctx, h, full, name)
+		if !slices.Contains(kustomize.FileNames(), e.Name()) {
+			continue
 		}
+		// From the directory above, the highest that a kustomization of samples refers to.
+		data, err := kustomize.Build(ctx, kustomize.Source{Dir: filepath.Dir(full), Files: h.Files}, filepath.Base(full))
+		if err != nil {
+			return nil, err
+		}
+		return kube.ParseManifests(data, name)
 	}
 	files, err := Files(h, name)
 	var all []*unstructured.Unstructured
@@ -81,16 +87,6 @@ func parse(h host.Host, name string) ([]*unstructured.Unstructured, error) {
 	data, err := h.Files.ReadFile(h.Path(name))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return kube.ParseManifests(data, name)
-}
-
-// build builds from the directory above, the highest that a kustomization of
-// samples refers to.
-func build(ctx context.Context, h host.Host, full, name string) ([]*unstructured.Unstructured, error) {
-	data, err := kustomize.Build(ctx, kustomize.Source{Dir: filepath.Dir(full), Files: h.Files}, filepath.Base(full))
-	if err != nil {
-		return nil, err
 	}
 	return kube.ParseManifests(data, name)
 }

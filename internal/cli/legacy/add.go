@@ -43,7 +43,7 @@ ends in the project's domain, which the first API sets if 'mysdk new' did not. A
 second group switches the project to the multi-group layout.`,
 		Example: `  mysdk add api --api-version=cache.example.com/v1alpha1 --kind=Memcached`,
 	}
-	o.bind(c)
+	o.bindSkip(c)
 	return o.finish(f, oldVerb(c), func(ctx context.Context, p *project.Project) error {
 		return addAPI(ctx, f, p, o, "add api")
 	})
@@ -60,7 +60,7 @@ A CRD is generated from Go types. If the project has them, it is generated
 again; otherwise they are written with it, as 'mysdk add api' does.`,
 		Example: "  mysdk add crd --api-version=cache.example.com/v1alpha1 --kind=Memcached",
 	}
-	o.bind(c)
+	o.bindSkip(c)
 	return o.finish(f, oldVerb(c), func(ctx context.Context, p *project.Project) error {
 		full, version, err := splitAPIVersion(o.apiVersion)
 		if err != nil {
@@ -87,10 +87,7 @@ Reconcile is empty.`,
   # of a kind that is built into Kubernetes
   mysdk add controller --api-version=apps/v1 --kind=Deployment --custom-api-import=k8s.io/api/apps`,
 	}
-	fs := c.Flags()
-	fs.StringVar(&o.apiVersion, "api-version", "", "group and version, such as cache.example.com/v1alpha1")
-	fs.StringVar(&o.kind, "kind", "", "kind, such as Memcached")
-	fs.StringVar(&o.customImport, "custom-api-import", "", "Go package of the group, without the version, for kinds of other projects: host.com/repo/path[=identifier]")
+	c.Flags().StringVar(&o.customImport, "custom-api-import", "", "Go package of the group, without the version, for kinds of other projects: host.com/repo/path[=identifier]")
 	return o.finish(f, oldVerb(c), func(ctx context.Context, p *project.Project) error {
 		args, err := o.controllerArgs(p)
 		if err != nil {
@@ -100,16 +97,14 @@ Reconcile is empty.`,
 	})
 }
 
-// bind binds what add api and add crd have in common.
-func (o *addOptions) bind(c *cobra.Command) {
-	fs := c.Flags()
-	fs.StringVar(&o.apiVersion, "api-version", "", "group and version, such as cache.example.com/v1alpha1")
-	fs.StringVar(&o.kind, "kind", "", "kind, such as Memcached")
-	fs.BoolVar(&o.skipGeneration, "skip-generation", false, "do not generate code and manifests")
+func (o *addOptions) bindSkip(c *cobra.Command) {
+	c.Flags().BoolVar(&o.skipGeneration, "skip-generation", false, "do not generate code and manifests")
 }
 
-// finish gives c the work to do on the project here.
+// finish gives c what all three have, and the work to do on the project here.
 func (o *addOptions) finish(f *cli.Factory, c *cobra.Command, run func(context.Context, *project.Project) error) *cobra.Command {
+	c.Flags().StringVar(&o.apiVersion, "api-version", "", "group and version, such as cache.example.com/v1alpha1")
+	c.Flags().StringVar(&o.kind, "kind", "", "kind, such as Memcached")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if o.kind == "" {
 			return clierr.Usagef("such as: mysdk "+strings.TrimPrefix(c.CommandPath(), "mysdk ")+" --api-version=cache.example.com/v1alpha1 --kind=Memcached", "no --kind was given")
@@ -141,10 +136,10 @@ func addAPI(ctx context.Context, f *cli.Factory, p *project.Project, o *addOptio
 	}
 	var steps []step
 	if place.domain != p.Domain {
-		steps = append(steps, quietStep("edit", "--domain", place.domain).undoneBy("mysdk edit --domain "+host.ShellQuote(p.Domain)))
+		steps = append(steps, before("mysdk edit --domain "+host.ShellQuote(p.Domain), "edit", "--domain", place.domain))
 	}
 	if _, there := findAPI(p, full, version, o.kind); !there && secondGroup(p, place) {
-		steps = append(steps, quietStep("edit", "--multigroup").undoneBy("mysdk edit --multigroup=false"))
+		steps = append(steps, before("mysdk edit --multigroup=false", "edit", "--multigroup"))
 	}
 	args := append([]string{"create", "api"}, gvkArgs(place.group, version, o.kind)...)
 	args = append(args, "--controller=false")

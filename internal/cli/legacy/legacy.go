@@ -32,22 +32,10 @@ type step struct {
 // mysdkStep is a command line of mysdk.
 func mysdkStep(args ...string) step { return step{words: append([]string{"mysdk"}, args...)} }
 
-// quietStep is one that tells nothing where it works.
-func quietStep(args ...string) step {
+// before is a step that prepares the next one, and what takes it back.
+func before(undo string, args ...string) step {
 	s := mysdkStep(args...)
-	s.quiet = true
-	return s
-}
-
-// in returns the step as one that runs in dir.
-func (s step) in(dir string) step {
-	s.dir = dir
-	return s
-}
-
-// undoneBy returns the step with what takes it back.
-func (s step) undoneBy(line string) step {
-	s.undo = line
+	s.quiet, s.undo = true, undo
 	return s
 }
 
@@ -80,7 +68,11 @@ func Join(f *cli.Factory, root *cobra.Command) {
 func translate(ctx context.Context, f *cli.Factory, verb string, steps ...step) error {
 	f.Say("Note: '%s' is now: %s", verb, spell(steps))
 	for i, s := range steps {
-		if err := runStep(ctx, f, s); err != nil {
+		run := s.run
+		if run == nil {
+			run = func(ctx context.Context) error { return as(ctx, f, s) }
+		}
+		if err := run(ctx); err != nil {
 			return withDone(err, steps[:i])
 		}
 	}
@@ -106,14 +98,6 @@ func withDone(err error, done []step) error {
 		hint += "\nto undo: " + strings.Join(undo, " && ")
 	}
 	return &clierr.Error{Err: err, Hint: hint}
-}
-
-// runStep runs one command line.
-func runStep(ctx context.Context, f *cli.Factory, s step) error {
-	if s.run != nil {
-		return s.run(ctx)
-	}
-	return as(ctx, f, s)
 }
 
 // as runs a step of mysdk, with the global flags of the command that runs.
@@ -143,12 +127,6 @@ func spell(steps []step) string {
 		parts = append(parts, host.ShellJoin(s.words))
 	}
 	return strings.Join(parts, " && ")
-}
-
-// useInstead is the error of an old verb or flag that cannot have its old
-// meaning.
-func useInstead(what, why, instead string) error {
-	return clierr.Usagef(instead, "%s: %s", what, why)
 }
 
 // withFlags adds those of the flags, each followed by its value, that have one.

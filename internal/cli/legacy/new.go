@@ -53,7 +53,7 @@ groups end, is set by --domain, or by the first 'mysdk add api'.`,
 func (o *newOptions) check() error {
 	switch {
 	case o.operator != "go":
-		return useInstead("--type "+o.operator, goOnly, "leave --type out, or use operator-sdk: operator-sdk init --plugins="+o.operator)
+		return clierr.Usagef("leave --type out, or use operator-sdk: operator-sdk init --plugins="+o.operator, "--type %s: %s", o.operator, goOnly)
 	case !filepath.IsLocal(o.name) || o.name == ".":
 		return clierr.Usagef("such as: mysdk new memcached-operator", "project name %q must be the name of a new directory here", o.name)
 	}
@@ -61,11 +61,9 @@ func (o *newOptions) check() error {
 }
 
 func runNew(ctx context.Context, f *cli.Factory, o *newOptions) error {
-	args, err := o.args()
-	if err != nil {
-		return err
-	}
-	steps := []step{mysdkStep(args...).in(o.name)}
+	scaffold := mysdkStep(o.args()...)
+	scaffold.dir = o.name
+	steps := []step{scaffold}
 	made := false
 	switch info, err := f.Host.Files.Lstat(f.Host.Path(o.name)); {
 	case err == nil && info.Mode().IsRegular():
@@ -77,7 +75,7 @@ func runNew(ctx context.Context, f *cli.Factory, o *newOptions) error {
 		}}
 		steps = append([]step{mkdir}, steps...)
 	}
-	err = translate(ctx, f, "new", steps...)
+	err := translate(ctx, f, "new", steps...)
 	if err != nil && made {
 		// Only where nothing was written into it: then it can be removed.
 		_ = f.Host.Files.Remove(f.Host.Path(o.name))
@@ -86,18 +84,15 @@ func runNew(ctx context.Context, f *cli.Factory, o *newOptions) error {
 }
 
 // args is the command line of today, in the new directory.
-func (o *newOptions) args() ([]string, error) {
+func (o *newOptions) args() []string {
 	header := o.headerFile
 	if header != "" && !filepath.IsAbs(header) {
-		up, err := filepath.Rel(o.name, ".")
-		if err != nil {
-			return nil, err
-		}
+		up, _ := filepath.Rel(o.name, ".") // out of a local path there is a way
 		header = filepath.ToSlash(filepath.Join(up, header))
 	}
 	args := withFlags([]string{"init"}, "--domain", o.domain, "--repo", o.repo, "--license-file", header)
 	if o.skipValidation {
 		args = append(args, "--skip-go-version-check")
 	}
-	return args, nil
+	return args
 }

@@ -189,7 +189,7 @@ func adoptText(b io.Writer, r *adopt.Report) {
 	if r.MultiGroup {
 		groups = "several groups"
 	}
-	fmt.Fprintf(b, "  domain %s, module %s, %s, %s\n", orNone(r.Domain), orNone(r.Repo), groups, scope)
+	fmt.Fprintf(b, "  domain %s, module %s, %s, %s\n", cmp.Or(r.Domain, "-"), cmp.Or(r.Repo, "-"), groups, scope)
 	for _, c := range r.ControllerGen {
 		fmt.Fprintf(b, "  controller-gen as in %s: %s\n", c.From, c.Args)
 	}
@@ -212,8 +212,4 @@ func adoptText(b io.Writer, r *adopt.Report) {
 	for _, c := range r.Changes {
 		fmt.Fprintf(b, "  %s: %s\n", c.File, c.What)
 	}
-}
-
-func orNone(s string) string {
-	return cmp.Or(s, "-")
 }

@@ -118,32 +118,29 @@ func checkAPIPlugins(f *cli.Factory, c *cobra.Command, o *createAPIOptions) erro
 
 // read takes over the values of flags that the plugin has bound and the
 // command needs too.
-func (o *createAPIOptions) read(c *cobra.Command) (err error) {
-	if o.force, err = c.Flags().GetBool("force"); err != nil {
-		return err
-	}
-	if o.make, err = c.Flags().GetBool("make"); err != nil {
-		return err
-	}
-	if o.resource, err = c.Flags().GetBool("resource"); err != nil {
-		return err
-	}
+func (o *createAPIOptions) read(c *cobra.Command) error {
+	o.force, o.make, o.resource = bound(c, "force") == "true", bound(c, "make") == "true", bound(c, "resource") == "true"
+	o.domain = bound(c, "external-api-domain")
 	if o.overwrite && !o.force {
 		return clierr.Usagef("add --force", "--overwrite requires --force")
 	}
-	o.domain, err = c.Flags().GetString("external-api-domain")
-	return err
+	return nil
+}
+
+// bound is the value of a flag of the plugin's, which another one may not have.
+func bound(c *cobra.Command, flag string) string {
+	if f := c.Flag(flag); f != nil {
+		return f.Value.String()
+	}
+	return ""
 }
 
 // runCreateAPI adds an API to the project. --force scaffolds one again that is
 // there, and is refused where lines of the user's would go: --overwrite says that
 // they may.
 func runCreateAPI(ctx context.Context, f *cli.Factory, o *createAPIOptions) error {
-	p, done, err := f.LoadProject()
+	p, done, err := loadProject(f)
 	if done || err != nil {
-		return err
-	}
-	if err := checkLayout(f, p); err != nil {
 		return err
 	}
 	if o.kind == "" {
@@ -228,18 +225,21 @@ func importsOf(src []byte) []string {
 	return packages
 }
 
-// checkLayout refuses projects that the plugin did not lay out: it would put
+// loadProject refuses projects that the plugin did not lay out: it would put
 // files where nothing looks for them.
-func checkLayout(f *cli.Factory, p *project.Project) error {
+func loadProject(f *cli.Factory) (p *project.Project, done bool, err error) {
+	if p, done, err = f.LoadProject(); done || err != nil {
+		return p, done, err
+	}
 	key := plugin.KeyFor(f.GoPlugin())
 	if len(p.Layout) == 0 {
-		return clierr.Failedf("add to it, if the project is laid out so:\nlayout:\n- "+key, "%s: no layout field", project.FileName)
+		return p, false, clierr.Failedf("add to it, if the project is laid out so:\nlayout:\n- "+key, "%s: no layout field", project.FileName)
 	}
 	// Bundles of plugins name the part that lays the files out with a prefix.
 	if !slices.Contains(p.Layout, key) && !slices.Contains(p.Layout, "base."+key) {
-		return clierr.Failedf("see 'mysdk adopt'", "%s: layout %s is not known: mysdk adds APIs to %s", project.FileName, strings.Join(p.Layout, ", "), key)
+		return p, false, clierr.Failedf("see 'mysdk adopt'", "%s: layout %s is not known: mysdk adds APIs to %s", project.FileName, strings.Join(p.Layout, ", "), key)
 	}
-	return nil
+	return p, false, nil
 }
 
 // writeScaffold writes what a plugin scaffolded, with what the generators make
@@ -327,6 +327,18 @@ func keepsTheUsers(f *cli.Factory, set fileset.Set) error {
 	return nil
 }
 
+// sayWritten lists the files, for who wants to know, and what the plugin has to say.
+func sayWritten(f *cli.Factory, set fileset.Set, from plugin.Subcommand) {
+	for _, name := range set.Paths() {
+		f.Detail("  %s", name)
+	}
+	if n, ok := from.(interface{ Notes() []string }); ok {
+		for _, note := range n.Notes() {
+			f.Say("%s", note)
+		}
+	}
+}
+
 // reportAPI says what was written, what the plugin has to say of it, and what to type
 // next: the first kind of a project gets a sample to try, too.
 func reportAPI(f *cli.Factory, set fileset.Set, before, after *project.Project, o *createAPIOptions) {
@@ -345,14 +357,7 @@ func reportAPI(f *cli.Factory, set fileset.Set, before, after *project.Project, 
 		}
 	}
 	f.Say("%s %s/%s %s: %s", strings.ToUpper(what[:1])+what[1:], group, o.version, o.kind, cli.Count(set.Len(), "file"))
-	for _, name := range set.Paths() {
-		f.Detail("  %s", name)
-	}
-	if n, ok := o.plugin.(interface{ Notes() []string }); ok {
-		for _, note := range n.Notes() {
-			f.Say("%s", note)
-		}
-	}
+	sayWritten(f, set, o.plugin)
 	if o.group == "" {
 		f.Say("No --group was given: the API group is the project's domain, %s", group)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,26 +69,17 @@ them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
 	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	project.BindFlags(o.plugin, fs)
-	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
-		if o.make, err = c.Flags().GetBool("make"); err != nil {
-			return err
-		}
-		if o.migrate, err = c.Flags().GetBool("migrate-storage"); err != nil {
-			return err
-		}
-		o.domain, err = c.Flags().GetString("external-api-domain")
-		return err
+	c.PreRun = func(c *cobra.Command, _ []string) {
+		o.make, o.migrate = bound(c, "make") == "true", bound(c, "migrate-storage") == "true"
+		o.domain = bound(c, "external-api-domain")
 	}
 	return c
 }
 
 // runCreateWebhook adds webhooks to a kind that the project has.
 func runCreateWebhook(ctx context.Context, f *cli.Factory, o *createWebhookOptions) error {
-	p, done, err := f.LoadProject()
+	p, done, err := loadProject(f)
 	if done || err != nil {
-		return err
-	}
-	if err := checkLayout(f, p); err != nil {
 		return err
 	}
 	if o.kind == "" {
@@ -122,12 +114,8 @@ func (o *createWebhookOptions) complete(f *cli.Factory, p *project.Project) erro
 	if o.version != "" || f.Given["version"] {
 		return nil
 	}
-	var kinds []string
-	for _, r := range p.Resources {
-		kinds = append(kinds, r.Kind)
-	}
-	if near := clierr.Closest(o.kind, kinds); near != "" && near != o.kind {
-		return clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)
+	if err := o.misspelt(p); err != nil {
+		return err
 	}
 	group := cmp.Or(o.group, "GROUP")
 	return clierr.Usagef(fmt.Sprintf("run 'mysdk create api --group %s --kind %s' first, or name a kind of Kubernetes or of another project with --group and --version", group, o.kind),
@@ -160,23 +148,13 @@ func reportWebhook(f *cli.Factory, set fileset.Set, after *project.Project, o *c
 		}
 	}
 	f.Say("Webhooks of %s/%s %s: %s", group, o.version, o.kind, cli.Count(set.Len(), "file"))
-	var conversions bool
-	for _, name := range set.Paths() {
-		f.Detail("  %s", name)
-		conversions = conversions || strings.HasSuffix(name, "_conversion_test.go")
-	}
-	if n, ok := o.plugin.(interface{ Notes() []string }); ok {
-		for _, note := range n.Notes() {
-			f.Say("%s", note)
-		}
-	}
-	if !o.make {
+	sayWritten(f, set, o.plugin)
+	switch {
+	case !o.make:
 		f.Say("Next: mysdk generate")
-		return
-	}
-	if conversions {
+	case slices.ContainsFunc(set.Paths(), func(name string) bool { return strings.HasSuffix(name, "_conversion_test.go") }):
 		f.Say("Next: mysdk test   (names the fields that are not converted)")
-		return
+	default:
+		f.Say("Next: mysdk test")
 	}
-	f.Say("Next: mysdk test")
 }

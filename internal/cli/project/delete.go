@@ -103,11 +103,8 @@ func (o *deleteOptions) wants(webhook string) bool {
 
 // deleteFrom finds the resource and commits what change makes of the project.
 func deleteFrom(ctx context.Context, f *cli.Factory, o *deleteOptions, change func(*scaffold.Scaffold, project.Resource) error) error {
-	p, done, err := f.LoadProject()
+	p, done, err := loadProject(f)
 	if done || err != nil {
-		return err
-	}
-	if err := checkLayout(f, p); err != nil {
 		return err
 	}
 	target, err := o.find(p, f.Given["group"])
@@ -159,12 +156,5 @@ func (o *deleteOptions) find(p *project.Project, group bool) (*project.Resource,
 	case len(found) == 1:
 		return &found[0], nil
 	}
-	var kinds []string
-	for _, r := range p.Resources {
-		kinds = append(kinds, r.Kind)
-	}
-	if near := clierr.Closest(o.kind, kinds); near != "" && near != o.kind {
-		return nil, clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)
-	}
-	return nil, nil
+	return nil, o.misspelt(p)
 }

@@ -14,15 +14,9 @@ import (
 	"github.com/example/mysdk/internal/project"
 )
 
-// doctorOptions are the flags of doctor.
-type doctorOptions struct {
-	kubeconfig, context string
-	output              string
-}
-
 // NewDoctor is 'mysdk doctor'.
 func NewDoctor(f *cli.Factory) *cobra.Command {
-	o := &doctorOptions{}
+	o, output := doctor.Options{}, ""
 	c := &cobra.Command{
 		Use: "doctor", Short: "Diagnose problems with the machine, the project and the clusters", GroupID: "about",
 		Long: `Diagnose problems with the machine, the project and the clusters, and show what
@@ -40,25 +34,24 @@ The exit code is 1 if there is a problem, and 0 if there are only warnings.`,
 		Example: `  mysdk doctor
   mysdk doctor --context kind-dev
   mysdk doctor -o json`,
-		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), f, o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), f, o, output) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of a cluster to check as well")
-	fs.StringVar(&o.context, "context", "", "kubeconfig context of a cluster to check as well")
-	cli.OutputFlag(c, &o.output)
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file of a cluster to check as well")
+	fs.StringVar(&o.Context, "context", "", "kubeconfig context of a cluster to check as well")
+	cli.OutputFlag(c, &output)
 	return c
 }
 
-func runDoctor(ctx context.Context, f *cli.Factory, o *doctorOptions) error {
+func runDoctor(ctx context.Context, f *cli.Factory, o doctor.Options, output string) error {
 	start := f.Host.Now()
-	r, err := doctor.Examine(ctx, doctor.Options{
-		Host: f.Host, Dir: f.Host.Dir, Build: state.OwnVersion(), Plugin: f.GoPlugin(), BuiltIn: []project.BuiltIn{f.BuiltIn()},
-		Generate: f.PlainOptions(), Kubeconfig: o.kubeconfig, Context: o.context, Allowed: f.Allowed,
-	})
+	o.Host, o.Dir, o.Build, o.Allowed = f.Host, f.Host.Dir, state.OwnVersion(), f.Allowed
+	o.Plugin, o.BuiltIn, o.Generate = f.GoPlugin(), []project.BuiltIn{f.BuiltIn()}, f.PlainOptions()
+	r, err := doctor.Examine(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := f.Report(o.output, r, func(w io.Writer) { doctorTable(w, r) }); err != nil {
+	if err := f.Report(output, r, func(w io.Writer) { doctorTable(w, r) }); err != nil {
 		return err
 	}
 	f.Detail("checked everything in %s", f.Since(start))

@@ -11,7 +11,6 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/cli/chart"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/grafana"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/scaffold"
@@ -19,12 +18,11 @@ import (
 
 // editOptions are the flags of edit. Nil is for those that were not typed.
 type editOptions struct {
-	multigroup, namespaced      *bool
-	domain                      *string
-	license, licenseFile, owner *string
-	force, dryRun               bool
-	plugins                     []string
-	chart                       chart.Options
+	layout        scaffold.Layout
+	license       scaffold.License
+	force, dryRun bool
+	plugins       []string
+	chart         chart.Options
 }
 
 const editExample = `  # make room for a second API group
@@ -86,9 +84,12 @@ that you have changed are kept, unless --force is set.`,
 		project.BindFlags(steps, fs)
 	}
 	c.PreRunE = func(*cobra.Command, []string) error {
-		o.multigroup, o.namespaced = typed(f, "multigroup", &multigroup), typed(f, "namespaced", &namespaced)
-		o.domain = typed(f, "domain", &domain)
-		o.license, o.licenseFile, o.owner = typed(f, "license", &license), typed(f, "license-file", &licenseFile), typed(f, "owner", &owner)
+		o.layout = scaffold.Layout{
+			MultiGroup: typed(f, "multigroup", &multigroup), Namespaced: typed(f, "namespaced", &namespaced), Domain: typed(f, "domain", &domain),
+		}
+		o.license = scaffold.License{
+			Name: typed(f, "license", &license), File: typed(f, "license-file", &licenseFile), Owner: typed(f, "owner", &owner),
+		}
 		return o.check(steps != nil)
 	}
 	return c
@@ -107,18 +108,17 @@ func typed[T any](f *cli.Factory, flag string, value *T) *T {
 // check refuses flags that contradict each other. External plugins may have
 // something to do without any.
 func (o *editOptions) check(plugins bool) error {
-	other := o.multigroup != nil || o.namespaced != nil || o.domain != nil || o.license != nil || o.licenseFile != nil || o.owner != nil
+	l, other := o.license, o.layout != scaffold.Layout{} || o.license != scaffold.License{}
 	unknown := func(key string) bool { return !isPlugin(key, chart.PluginKey) && !isPlugin(key, grafana.PluginKey) }
-	withChart := slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, chart.PluginKey) })
 	switch {
-	case slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, "autoupdate.kubebuilder.io/v1-alpha") }):
+	case o.names("autoupdate.kubebuilder.io/v1-alpha"):
 		return clierr.Usagef("mysdk upgrade --workflow", "--plugins autoupdate/v1-alpha: replaced by 'mysdk upgrade --workflow'")
 	case slices.ContainsFunc(o.plugins, unknown):
 		return clierr.Usagef("kubebuilder works on this project too: kubebuilder edit --plugins=NAME",
 			"--plugins takes helm/v2-alpha and grafana/v1-alpha only: the plugins of a project are chosen by 'mysdk init' and recorded in PROJECT")
 	case len(o.plugins) > 0 && other:
 		return clierr.Usagef("run the command twice", "--plugins cannot be combined with changes of the project")
-	case len(o.plugins) > 0 && withChart:
+	case o.names(chart.PluginKey):
 		return nil
 	case (!plugins || len(o.plugins) > 0) && (o.chart.Manifests != "" || o.chart.OutputDir != ""):
 		return clierr.Usagef("add --plugins helm/v2-alpha", "--manifests and --output-dir are for the Helm chart")
@@ -128,14 +128,19 @@ func (o *editOptions) check(plugins bool) error {
 	switch {
 	case !plugins && !other:
 		return clierr.Usagef("such as: mysdk edit --multigroup", "no changes requested")
-	case o.licenseFile != nil && (o.license != nil || o.owner != nil):
+	case l.File != nil && (l.Name != nil || l.Owner != nil):
 		return clierr.Usagef("leave out --license and --owner", "--license-file brings the whole header")
-	case o.licenseFile != nil && *o.licenseFile == "":
+	case l.File != nil && *l.File == "":
 		return clierr.Usagef("give the path of a file, or --license none", "the license file's name is empty")
-	case o.license != nil && *o.license == "none" && o.owner != nil:
+	case l.Name != nil && *l.Name == "none" && l.Owner != nil:
 		return clierr.Usagef("leave out --owner", "--license none has no line for an owner")
 	}
 	return nil
+}
+
+// names says whether a plugin was named.
+func (o *editOptions) names(plugin string) bool {
+	return slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, plugin) })
 }
 
 // isPlugin says whether a plugin is named by its key, or by the short form of it.
@@ -147,21 +152,18 @@ func runEdit(ctx context.Context, f *cli.Factory, o *editOptions) error {
 	if len(o.plugins) > 0 {
 		return runPlugins(ctx, f, o)
 	}
-	p, done, err := f.LoadProject()
+	p, done, err := loadProject(f)
 	if done || err != nil {
-		return err
-	}
-	if err := checkLayout(f, p); err != nil {
 		return err
 	}
 	s, err := scaffold.Open(f.Host.Files, f.Host.Dir, f.GoPlugin(), o.force)
 	if err != nil {
 		return err
 	}
-	if err := s.SetLicense(scaffold.License{Name: o.license, File: o.licenseFile, Owner: o.owner}); err != nil {
+	if err := s.SetLicense(o.license); err != nil {
 		return err
 	}
-	if err := s.SetLayout(scaffold.Layout{MultiGroup: o.multigroup, Namespaced: o.namespaced, Domain: o.domain}); err != nil {
+	if err := s.SetLayout(o.layout); err != nil {
 		return err
 	}
 	return commitScaffold(ctx, f, s, len(p.Resources) > 0, o.force, o.dryRun)
@@ -170,13 +172,10 @@ func runEdit(ctx context.Context, f *cli.Factory, o *editOptions) error {
 // runPlugins runs the plugin that was named. Two would be two changes, of which the
 // second might fail.
 func runPlugins(ctx context.Context, f *cli.Factory, o *editOptions) error {
-	named := func(plugin string) bool {
-		return slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, plugin) })
-	}
 	switch {
-	case named(chart.PluginKey) && named(grafana.PluginKey):
+	case o.names(chart.PluginKey) && o.names(grafana.PluginKey):
 		return clierr.Usagef("run the command once for each plugin", "%s and %s write files of their own", chart.PluginKey, grafana.PluginKey)
-	case named(chart.PluginKey):
+	case o.names(chart.PluginKey):
 		o.chart.Force, o.chart.DryRun = o.force, o.dryRun
 		return chart.Run(ctx, f, &o.chart)
 	}
@@ -186,8 +185,11 @@ func runPlugins(ctx context.Context, f *cli.Factory, o *editOptions) error {
 // commitScaffold generates, and commits everything at once, unless something
 // of the user's conflicts.
 func commitScaffold(ctx context.Context, f *cli.Factory, s *scaffold.Scaffold, kinds, force, dryRun bool) error {
-	if err := inTheWayOf(f, s, force); err != nil {
+	if err := s.Refused(); err != nil && !force {
 		return err
+	}
+	for _, p := range s.Problems {
+		f.Warn("%s", p)
 	}
 	set, err := s.Set()
 	if err != nil {
@@ -217,25 +219,10 @@ func commitScaffold(ctx context.Context, f *cli.Factory, s *scaffold.Scaffold, k
 	if err := f.Write(ctx, set, dryRun); err != nil || dryRun {
 		return err
 	}
-	reportScaffold(f, s, set)
-	return nil
-}
-
-// inTheWayOf refuses the change, or with force lists what is left to do.
-func inTheWayOf(f *cli.Factory, s *scaffold.Scaffold, force bool) error {
-	if !force {
-		return s.Refused()
-	}
-	for _, p := range s.Problems {
-		f.Warn("%s", p)
-	}
-	return nil
-}
-
-func reportScaffold(f *cli.Factory, s *scaffold.Scaffold, set fileset.Set) {
 	f.Wrote(set)
 	for _, n := range s.Notes {
 		f.Warn("%s", n)
 	}
 	f.Say("Next: mysdk test")
+	return nil
 }

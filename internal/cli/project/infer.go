@@ -74,3 +74,15 @@ func (n *named) infer(p *project.Project, group, version bool) error {
 	}
 	return nil
 }
+
+// misspelt is the error of a kind that is nearly one of the project's.
+func (n named) misspelt(p *project.Project) error {
+	var kinds []string
+	for _, r := range p.Resources {
+		kinds = append(kinds, r.Kind)
+	}
+	if near := clierr.Closest(n.kind, kinds); near != "" && near != n.kind {
+		return clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", n.kind)
+	}
+	return nil
+}

@@ -23,26 +23,18 @@ import (
 
 // initOptions are the flags of init that are not the plugin's.
 type initOptions struct {
-	plugin     plugin.Subcommand
-	layout     string   // key of the Go plugin
-	chain      []string // keys of all plugins that take part
-	domain     string
-	repo       string
-	name       string
-	plugins    []string
-	version    string
-	multigroup bool
-	fetchDeps  bool
-	skipGo     bool
-	force      bool
-	dryRun     bool
+	project.InitOptions
+	plugin                    plugin.Subcommand
+	plugins                   []string
+	version                   string
+	fetchDeps, skipGo, dryRun bool
 }
 
 // NewInit is 'mysdk init'.
 func NewInit(f *cli.Factory) *cobra.Command {
 	scaffold := f.GoPlugin()
-	o := &initOptions{plugin: scaffold.GetInitSubcommand(), layout: plugin.KeyFor(scaffold)}
-	o.chain = []string{o.layout}
+	o, key := &initOptions{plugin: scaffold.GetInitSubcommand()}, plugin.KeyFor(scaffold)
+	o.Layout = []string{key}
 	c := &cobra.Command{
 		Use: "init", Short: "Create a new operator project in this directory", GroupID: "write",
 		Long: `Start a new operator project in this directory.
@@ -59,52 +51,37 @@ overwritten: README.md is kept, and go.mod and .gitignore get what they lack.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runInit(c.Context(), f, o) },
 	}
 	if steps := f.Joined(c, "init"); steps != nil {
-		o.plugin, o.chain = steps, f.Plugins.Chain.Keys()
+		o.plugin, o.Layout = steps, f.Plugins.Chain.Keys()
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.domain, "domain", "my.domain", "domain of the project's API groups, which you own")
-	fs.StringVar(&o.name, "project-name", "", "project name, the prefix of its objects in a cluster (default: the directory's name)")
-	fs.StringSliceVar(&o.plugins, "plugins", []string{o.layout}, "plugins that lay out the project: go/v4, and external ones")
+	fs.StringVar(&o.Domain, "domain", "my.domain", "domain of the project's API groups, which you own")
+	fs.StringVar(&o.Name, "project-name", "", "project name, the prefix of its objects in a cluster (default: the directory's name)")
+	fs.StringSliceVar(&o.plugins, "plugins", []string{key}, "plugins that lay out the project: go/v4, and external ones")
 	fs.StringVar(&o.version, "project-version", "3", "version of the PROJECT file: 3")
-	fs.BoolVar(&o.multigroup, "multigroup", false, "lay out APIs by group, for projects with several")
-	fs.BoolVar(&o.force, "force", false, "overwrite existing files")
+	fs.BoolVar(&o.MultiGroup, "multigroup", false, "lay out APIs by group, for projects with several")
+	fs.BoolVar(&o.Force, "force", false, "overwrite existing files")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+	fs.StringVar(&o.Repo, "repo", "", "Go module path (default: go.mod, the git remote, GOPATH, or domain and directory)")
+	fs.BoolVar(&o.fetchDeps, "fetch-deps", false, "download the modules that the project needs right away")
+	fs.BoolVar(&o.skipGo, "skip-go-version-check", false, "do not compare the go command with the version that the project needs")
 	project.BindFlags(o.plugin, fs)
-	// These are the plugin's too, so that it works inside kubebuilder; here
-	// the command needs their values.
-	for name, usage := range map[string]string{
-		"repo":                  "Go module path (default: go.mod, the git remote, GOPATH, or domain and directory)",
-		"fetch-deps":            "download the modules that the project needs right away",
-		"skip-go-version-check": "do not compare the go command with the version that the project needs",
-	} {
-		if flag := fs.Lookup(name); flag != nil {
-			flag.Usage = usage
-		}
-	}
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return o.read(c) }
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return o.check(c) }
 	return c
 }
 
-// read takes over the values of the flags that the plugin has bound.
-func (o *initOptions) read(c *cobra.Command) (err error) {
-	if o.repo, err = c.Flags().GetString("repo"); err != nil {
-		return err
-	}
+// check refuses values that mean nothing.
+func (o *initOptions) check(c *cobra.Command) error {
 	switch changed := c.Flags().Changed; {
-	case changed("repo") && o.repo == "":
+	case changed("repo") && o.Repo == "":
 		return clierr.Usagef("leave the flag out, or give a path such as --repo github.com/you/my-operator", "the module path is empty")
-	case changed("project-name") && o.name == "":
+	case changed("project-name") && o.Name == "":
 		return clierr.Usagef("leave the flag out, or give a name such as --project-name shop-operator", "the project name is empty")
 	case changed("plugins") && len(o.plugins) == 0:
 		return clierr.Usagef("leave the flag out, or use --plugins go/v4", "no plugin was given")
 	case o.version != "3":
 		return clierr.Usagef("leave --project-version out", "project version %q is not known: 3 is the only one", o.version)
 	}
-	if o.fetchDeps, err = c.Flags().GetBool("fetch-deps"); err != nil {
-		return err
-	}
-	o.skipGo, err = c.Flags().GetBool("skip-go-version-check")
-	return err
+	return nil
 }
 
 // runInit scaffolds a project. The version of Go is asked for in the background: the
@@ -113,23 +90,21 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	if done, err := f.Recover(); done || err != nil {
 		return err
 	}
-	if err := project.CheckDomain(o.domain); err != nil {
+	if err := project.CheckDomain(o.Domain); err != nil {
 		return err
 	}
 	why := "as given"
-	if o.repo == "" {
-		o.repo, why = project.DefaultRepo(f.Host.Dir, o.domain, gopath(f))
+	if o.Repo == "" {
+		o.Repo, why = project.DefaultRepo(f.Host.Dir, o.Domain, gopath(f))
 	}
-	if o.name == "" {
-		if o.name = project.NameFromDir(f.Host.Dir); o.name == "" {
+	if o.Name == "" {
+		if o.Name = project.NameFromDir(f.Host.Dir); o.Name == "" {
 			return clierr.Usagef("give one, such as --project-name shop-operator", "no project name can be made of the directory name %q", filepath.Base(f.Host.Dir))
 		}
 	}
 	goVersion := goVersionInBackground(ctx, f, o)
-	set, p, err := project.Init(o.plugin, project.InitOptions{
-		Dir: f.Host.Dir, Domain: o.domain, Repo: o.repo, Name: o.name,
-		Layout: o.chain, MultiGroup: o.multigroup, Force: o.force,
-	})
+	o.Dir = f.Host.Dir
+	set, p, err := project.Init(o.plugin, o.InitOptions)
 	if err != nil {
 		return err
 	}
@@ -138,7 +113,7 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 		return err
 	}
 	var kept []string
-	if !o.force {
+	if !o.Force {
 		if kept, err = project.KeepTexts(f.Tree(), &set); err != nil {
 			return err
 		}
@@ -149,8 +124,12 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	if err := f.LF().End(&set, f.Host.Dir); err != nil {
 		return err
 	}
-	if err := f.Write(ctx, set, o.dryRun); err != nil || o.dryRun {
-		return inTheWay(err)
+	err = f.Write(ctx, set, o.dryRun)
+	if _, inTheWay := errors.AsType[*fileset.ConflictError](err); inTheWay {
+		return clierr.Failedf("move them away, start in an empty directory, or overwrite them with --force", "nothing was written: %w", err)
+	}
+	if err != nil || o.dryRun {
+		return err
 	}
 	f.Say("Project %s in %s: %d files, domain %s", p.Name, f.Host.Dir, set.Len(), p.Domain)
 	f.Say("Module %s (%s)", p.Repo, why)
@@ -167,14 +146,6 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	}
 	f.Say("Next: mysdk create api --group cache --kind Memcached")
 	return nil
-}
-
-func inTheWay(err error) error {
-	var conflict *fileset.ConflictError
-	if !errors.As(err, &conflict) {
-		return err
-	}
-	return clierr.Failedf("move them away, start in an empty directory, or overwrite them with --force", "nothing was written: %w", err)
 }
 
 func gopath(f *cli.Factory) string {

@@ -100,9 +100,9 @@ func helpExitCodes() *cobra.Command {
 	}
 }
 
-// exitCodes are the exit codes and what they mean.
-func exitCodes() map[int]string {
-	return map[int]string{
+// listExitCodes are the exit codes and what they mean.
+func listExitCodes() string {
+	codes := map[int]string{
 		0:                      "success",
 		clierr.CodeFailed:      "the command failed",
 		clierr.CodeUsage:       "the command line, a name or a value in it is wrong",
@@ -110,12 +110,9 @@ func exitCodes() map[int]string {
 		clierr.CodeUnavailable: "the cluster is unreachable or did not become ready",
 		clierr.CodeInterrupted: "stopped by Ctrl-C, SIGTERM or SIGHUP",
 	}
-}
-
-func listExitCodes() string {
 	var b strings.Builder
-	for _, code := range slices.Sorted(maps.Keys(exitCodes())) {
-		fmt.Fprintf(&b, "  %-4d %s\n", code, exitCodes()[code])
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		fmt.Fprintf(&b, "  %-4d %s\n", code, codes[code])
 	}
 	return b.String()
 }

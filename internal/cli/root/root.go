@@ -66,7 +66,7 @@ func openTree(ctx context.Context, f *cli.Factory, args []string) (root, c *cobr
 	return root, c, nil // a command that is not known is told when it runs
 }
 
-// end reports how the command c ended and returns the exit code.
+// end reports how the command c ended, an error with its hint, and returns the exit code.
 func end(ctx context.Context, f *cli.Factory, c *cobra.Command, err error) int {
 	if err == nil {
 		return 0
@@ -75,7 +75,18 @@ func end(ctx context.Context, f *cli.Factory, c *cobra.Command, err error) int {
 		f.Say("Stopped.")
 		return clierr.CodeInterrupted
 	}
-	return fail(f, c, err)
+	if kubectl, ok := errors.AsType[*cluster.ExitError](err); ok {
+		return kubectl.Code // it has said all there is to say
+	}
+	text := err.Error()
+	if at := strings.TrimPrefix(c.CommandPath(), "mysdk "); at != "mysdk" && !strings.HasPrefix(text, "unknown command") && !strings.HasPrefix(text, at+": ") {
+		text = at + ": " + text
+	}
+	fmt.Fprintf(f.Host.IO.Err, "%s %s\n", f.Paint(cli.Red, "Error:"), text)
+	if h := clierr.HintOf(err); h != "" {
+		fmt.Fprintf(f.Host.IO.Err, "%s  %s\n", f.Paint(cli.Yellow, "Hint:"), strings.ReplaceAll(f.Aim(h), "\n", "\n       "))
+	}
+	return clierr.CodeOf(err)
 }
 
 // Root returns the whole command tree, for the generator of the reference.
@@ -180,22 +191,3 @@ func helpOfKnown(f *cli.Factory, root *cobra.Command) {
 		show(c, args)
 	})
 }
-
-// fail prints err and its hint and returns its exit code.
-func fail(f *cli.Factory, c *cobra.Command, err error) int {
-	if kubectl, ok := errors.AsType[*cluster.ExitError](err); ok {
-		return kubectl.Code // it has said all there is to say
-	}
-	text := err.Error()
-	if at := strings.TrimPrefix(c.CommandPath(), "mysdk "); at != "mysdk" && !strings.HasPrefix(text, "unknown command") && !strings.HasPrefix(text, at+": ") {
-		text = at + ": " + text
-	}
-	fmt.Fprintf(f.Host.IO.Err, "%s %s\n", f.Paint(cli.Red, "Error:"), text)
-	if h := clierr.HintOf(err); h != "" {
-		fmt.Fprintf(f.Host.IO.Err, "%s  %s\n", f.Paint(cli.Yellow, "Hint:"), indent(f.Aim(h)))
-	}
-	return clierr.CodeOf(err)
-}
-
-// indent lines up the lines of a hint after the first.
-func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n       ") }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -58,14 +59,18 @@ func (s *initSubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.license, "license", "apache2", "license header of Go files: apache2 or none")
 	flags.StringVar(&s.licenseFile, "license-file", "", "file with the license header to use, a Go comment")
 	flags.BoolVar(&s.namespaced, "namespaced", false, "watch only the manager's own namespace, with a Role instead of a ClusterRole")
-	flags.Bool("skip-go-version-check", false, "accepted for compatibility: the go directive of go.mod says what is needed")
-	flags.Bool("fetch-deps", false, "accepted for compatibility: go.mod and go.sum are complete, 'go mod download' fetches")
 
 	bind := func(name string, define func()) {
 		if flags.Lookup(name) == nil {
 			define()
 		}
 	}
+	bind("skip-go-version-check", func() {
+		flags.Bool("skip-go-version-check", false, "accepted for compatibility: the go directive of go.mod says what is needed")
+	})
+	bind("fetch-deps", func() {
+		flags.Bool("fetch-deps", false, "accepted for compatibility: go.mod and go.sum are complete, 'go mod download' fetches")
+	})
 	bind("domain", func() { flags.StringVar(&s.domain, "domain", "my.domain", "domain of the API groups") })
 	bind("repo", func() { flags.StringVar(&s.repo, "repo", "", "Go module path, such as github.com/you/shop-operator") })
 	bind("project-name", func() { flags.StringVar(&s.projectName, "project-name", "", "name of the project") })
@@ -163,19 +168,14 @@ func (s *initSubcommand) Scaffold(disk machinery.Filesystem) error {
 		return err
 	}
 	// The header is rendered first, as the other files carry it.
-	rest := all[:0]
-	for _, b := range all {
-		if b.GetPath() != boilerplatePath {
-			rest = append(rest, b)
-		}
-	}
+	all = slices.DeleteFunc(all, func(b machinery.Builder) bool { return b.GetPath() == boilerplatePath })
 	if header != "" {
 		f := &file{data: d}
 		f.data.Boilerplate = strings.TrimSpace(header)
 		f.Path, f.TemplateBody, f.IfExistsAction = boilerplatePath, "{{ .Boilerplate }}\n", machinery.Error
-		rest = append(rest, f)
+		all = append(all, f)
 	}
-	if err := execute(disk, rest); err != nil {
+	if err := execute(disk, all); err != nil {
 		return fmt.Errorf("writing the project: %w", err)
 	}
 	return nil
