@@ -40,7 +40,7 @@ var olderTexts = map[string][2]string{
 func writeOlder(project, to string) error {
 	templates := v4.Templates()
 	tree := fstest.MapFS{}
-	err = fs.WalkDir(templates, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(templates, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

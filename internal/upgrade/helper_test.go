@@ -34,7 +34,7 @@ func templateTree(t testing.TB) fstest.MapFS {
 	t.Helper()
 	templates := v4.Templates()
 	out := fstest.MapFS{}
-	err = fs.WalkDir(templates, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(templates, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

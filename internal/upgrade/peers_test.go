@@ -135,7 +135,7 @@ func scaffoldNames(t testing.TB) []string {
 	t.Helper()
 	templates := v4.Templates()
 	var names []string
-	err = fs.WalkDir(templates, "init", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(templates, "init", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			names = append(names, strings.TrimSuffix(strings.TrimPrefix(path.Clean(name), "init/"), ".tmpl"))
 		}

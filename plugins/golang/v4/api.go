@@ -37,7 +37,6 @@ type createAPISubcommand struct {
 
 	foreignSuite bool               // the tests there have another frame than ours
 	source       *resource.Resource // the version that the types start from; nil for those of the pattern
-	recorded     map[string]any     // what PROJECT has of the kind, whatever its domain
 }
 
 // UpdateMetadata implements plugin.UpdatesMetadata.
@@ -72,7 +71,7 @@ spec.size pods running. The pattern "blank" has an empty Reconcile.
 }
 
 // BindFlags implements plugin.HasFlags. --group, --version and --kind are the
-// command line's.
+// command line's, which also does what --make says.
 func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 	s.flags = flags
 	flags.StringVar(&s.plural, "plural", "", "plural of the kind, if it is irregular: people for Person")
@@ -81,7 +80,7 @@ func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.doController, "controller", true, "write the controller")
 	flags.StringVar(&s.controllerName, "controller-name", "", "name of the controller, where a kind has several")
 	flags.BoolVar(&s.force, "force", false, "recreate files that exist; refuses to remove your lines")
-	flags.BoolVar(&s.generate, "make", true, "generate deep copies, CRDs and roles afterwards")
+	flags.Bool("make", true, "generate deep copies, CRDs and roles afterwards")
 	flags.StringVar(&s.pattern, "pattern", patternDeployment, "what the controller does: deployment (runs pods) or blank (nothing yet)")
 	flags.StringVar(&s.from, "from", "", "version of the kind to copy the types and the sample from, instead of using the pattern's")
 	s.operand.bindFlags(flags)
@@ -100,11 +99,7 @@ func (s *createAPISubcommand) ResourceExtras() map[string]any {
 	return extras
 }
 
-// InjectResourceExtras takes the resource as PROJECT has it, with the fields
-// that the model of kubebuilder/v3 does not know, nil for a new one.
-func (s *createAPISubcommand) InjectResourceExtras(fields map[string]any) { s.recorded = fields }
-
-// field is one of these, nil where they are those of a kind of another domain.
+// field is one that PROJECT has, nil where it is that of a kind of another domain.
 func (s *createAPISubcommand) field(name string) any {
 	if text(s.recorded["domain"]) != s.resource.Domain {
 		return nil
@@ -265,7 +260,7 @@ func (s *createAPISubcommand) noteHub() {
 			other = r.Version
 		}
 		if r.Webhooks != nil && r.Webhooks.Conversion {
-			s.notes = append(s.notes, notConverted(r.GVK, s.resource.Version))
+			s.note("%s", notConverted(r.GVK, s.resource.Version))
 		}
 	}
 	if other != "" && s.from == "" {
@@ -291,7 +286,10 @@ func (s *createAPISubcommand) PreScaffold(disk machinery.Filesystem) error {
 		return err
 	}
 	s.foreignSuite = len(suite) > 0 && !strings.Contains(string(suite), "func startManager(")
-	return s.checkModule(disk.FS)
+	if !s.doResource || !s.doController || s.pattern != patternDeployment {
+		return nil
+	}
+	return checkRuntime(disk.FS, "the pattern deployment needs", ", or use --pattern blank")
 }
 
 // checkMain refuses a project without a main.go to wire into.
@@ -341,14 +339,6 @@ func RuntimeVersion(mod []byte) string {
 		}
 	}
 	return version
-}
-
-// checkModule refuses projects on libraries that are too old for the code.
-func (s *createAPISubcommand) checkModule(disk afero.Fs) error {
-	if !s.doResource || !s.doController || s.pattern != patternDeployment {
-		return nil
-	}
-	return checkRuntime(disk, "the pattern deployment needs", ", or use --pattern blank")
 }
 
 // checkRuntime refuses a controller-runtime before oldestRuntime. what is the

@@ -22,22 +22,20 @@ type converter struct {
 	written    map[string]bool
 }
 
-// conversionCode is what the templates of a spoke are filled with.
-type conversionCode struct{ to, from, helpers string }
-
 // convert writes both directions for a kind.
-func convert(kind, hubVersion, hubAlias string, spoke, hub *goPackage) (conversionCode, error) {
+func convert(kind, hubVersion, hubAlias string, spoke, hub *goPackage) (code spokeData, err error) {
 	for _, p := range []*goPackage{spoke, hub} {
 		if t, ok := p.types[kind]; !ok || !t.isStruct() {
-			return conversionCode{}, usage("run 'mysdk create api' for that version first", "%s: found no struct %s", p.dir, kind)
+			return code, usage("run 'mysdk create api' for that version first", "%s: found no struct %s", p.dir, kind)
 		}
 	}
 	c := &converter{spoke: spoke, hub: hub, hubAlias: hubAlias, hubVersion: hubVersion, written: map[string]bool{}}
 	c.from, c.to = spoke, hub
-	to := c.structBody(kind)
+	code.To = c.structBody(kind)
 	c.from, c.to = hub, spoke
-	from := c.structBody(kind)
-	return conversionCode{to: to, from: from, helpers: strings.Join(c.helpers, "\n")}, nil
+	code.From = c.structBody(kind)
+	code.Helpers = strings.Join(c.helpers, "\n")
+	return code, nil
 }
 
 // structBody is the statements that fill *dst from *src, both of the struct

@@ -59,14 +59,14 @@ func TestConvertedFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, body, _ := strings.Cut(code.helpers, "func kSpecToV1(src *KSpec, dst *hubv1.KSpec) {")
+			_, body, _ := strings.Cut(code.Helpers, "func kSpecToV1(src *KSpec, dst *hubv1.KSpec) {")
 			body, _, _ = strings.Cut(body+"\n\nfunc", "\n}\n\n\nfunc")
 			if got := strings.Join(strings.Fields(body), " "); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
-			for _, text := range []string{code.to, code.from} {
-				if _, err := parseGo("x.go", "package x\n\nfunc f() {\n"+text+"\n}\n"+code.helpers); err != nil {
-					t.Errorf("%v in\n%s\n%s", err, text, code.helpers)
+			for _, text := range []string{code.To, code.From} {
+				if _, err := parseGo("x.go", "package x\n\nfunc f() {\n"+text+"\n}\n"+code.Helpers); err != nil {
+					t.Errorf("%v in\n%s\n%s", err, text, code.Helpers)
 				}
 			}
 		})
@@ -80,8 +80,8 @@ func TestConvertsTypesThatContainThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(code.helpers, "func treeToV1("); n != 1 {
-		t.Errorf("written %d times:\n%s", n, code.helpers)
+	if n := strings.Count(code.Helpers, "func treeToV1("); n != 1 {
+		t.Errorf("written %d times:\n%s", n, code.Helpers)
 	}
 }
 
@@ -94,8 +94,8 @@ func TestConvertWithHelpersThatAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(code.helpers, "func partToV1(") || !strings.Contains(code.helpers, "func partFromV1(") {
-		t.Errorf("the helpers are\n%s", code.helpers)
+	if strings.Contains(code.Helpers, "func partToV1(") || !strings.Contains(code.Helpers, "func partFromV1(") {
+		t.Errorf("the helpers are\n%s", code.Helpers)
 	}
 }
 
@@ -131,6 +131,7 @@ func TestUncommentBlock(t *testing.T) {
 
 func TestImportsGoBesideTheirKind(t *testing.T) {
 	const add = "package v1\n\nimport (\n\t\"context\"\n\n\t\"k8s.io/api\"\n\n\tmine \"example.com/shop/api\"\n)\n\nvar _, _, _ = context.TODO, api.X, mine.Y\n"
+	none := func(string) bool { return false }
 	for name, test := range map[string]struct{ text, want string }{
 		"none": {"package v1\n", "package v1\n\nimport (\n\t\"context\"\n\n\t\"k8s.io/api\"\n\n\tmine \"example.com/shop/api\"\n)\n\nvar _, _, _ = context.TODO, api.X, mine.Y\n"},
 		"all kinds": {
@@ -147,7 +148,7 @@ func TestImportsGoBesideTheirKind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := mergeGo(into, from, nil, "example.com/shop")
+			got, err := mergeGo(into, from, none, "example.com/shop")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,6 +165,6 @@ func TestImportsGoBesideTheirKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = mergeGo(taken, from, nil, "example.com/shop")
+	_, err = mergeGo(taken, from, none, "example.com/shop")
 	refused(t, err, "is the name of another import than context")
 }

@@ -17,14 +17,15 @@ type creation struct {
 	resource *resource.Resource
 
 	// From flags.
-	plural          string
-	force, generate bool
+	plural string
+	force  bool
 	external
 
 	managerNamespaced bool                // PROJECT says namespaced: true
 	core              bool                // the resource is built into Kubernetes
 	all               []resource.Resource // that PROJECT has so far
 	existing          *resource.Resource  // what PROJECT has of this group, version and kind
+	recorded          map[string]any      // the same whatever the domain, with all fields
 	notes             []string
 }
 
@@ -41,8 +42,9 @@ func (s *creation) InjectExtras(project map[string]any) {
 	s.managerNamespaced, _ = project["namespaced"].(bool)
 }
 
-// Generate says whether generators are to run afterwards: the flag --make.
-func (s *creation) Generate() bool { return s.generate }
+// InjectResourceExtras takes the resource as PROJECT has it, with the fields
+// that the model of kubebuilder/v3 does not know, nil for a new one.
+func (s *creation) InjectResourceExtras(fields map[string]any) { s.recorded = fields }
 
 // Notes are sentences for the user about what was decided on the way, and
 // what is left to do.
@@ -64,7 +66,12 @@ func (s *creation) extras() map[string]any {
 	if s.core {
 		extras["core"] = true
 	}
-	s.addExternal(extras)
+	if s.externalPath != "" {
+		extras["external"] = true
+	}
+	if s.externalModule != "" { // with which there is a path
+		extras["module"] = s.externalModule
+	}
 	return extras
 }
 
@@ -85,7 +92,8 @@ func (s *creation) apiDir() string { return s.apiDirOf(s.resource.GVK) }
 // stays where it is.
 func (s *creation) apiDirOf(gvk resource.GVK) string {
 	for _, r := range s.all {
-		if dir, ok := strings.CutPrefix(r.Path, s.config.GetRepository()+"/"); ok && r.HasAPI() && r.Group == gvk.Group && r.Version == gvk.Version {
+		dir, own := strings.CutPrefix(r.Path, s.config.GetRepository()+"/")
+		if own && r.HasAPI() && r.Group == gvk.Group && r.Version == gvk.Version {
 			return dir
 		}
 	}

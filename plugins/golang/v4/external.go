@@ -47,17 +47,6 @@ func (e *external) moduleHoldsPath() bool {
 // moduleVersion matches versions as go.mod has them.
 var moduleVersion = lazy.Delayed(`^v[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`)
 
-// addExternal adds the fields of the resource in PROJECT.
-func (e *external) addExternal(extras map[string]any) {
-	if e.externalPath == "" {
-		return
-	}
-	extras["external"] = true
-	if e.externalModule != "" {
-		extras["module"] = e.externalModule
-	}
-}
-
 // requireExternal adds the module to go.mod, and notes what the user has to do.
 func (s *creation) requireExternal(disk afero.Fs) error {
 	if s.externalPath == "" {

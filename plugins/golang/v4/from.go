@@ -99,19 +99,12 @@ func (s *createAPISubcommand) typesFrom(disk afero.Fs, d data, name string) (str
 	}
 	needed := source.needs(kind, kind+"List")
 	for _, g := range source.written(own) {
-		left := map[string]bool{}
-		for _, n := range namesOf(g) {
-			left[n] = !needed[n] || target.names[n]
-		}
-		if into, err = mergeGo(into, g, left, d.Repo); err != nil {
+		if into, err = mergeGo(into, g, func(n string) bool { return !needed[n] || target.names[n] }, d.Repo); err != nil {
 			return "", err
 		}
 	}
-	left := map[string]bool{}
-	for _, n := range namesOf(rendered) {
-		left[n] = n != "init" // it registers the kind
-	}
-	if into, err = mergeGo(into, rendered, left, d.Repo); err != nil {
+	// Its init registers the kind.
+	if into, err = mergeGo(into, rendered, func(n string) bool { return n != "init" }, d.Repo); err != nil {
 		return "", err
 	}
 	out := notTaken.ReplaceAllString(string(into.Src), "")

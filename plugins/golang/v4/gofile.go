@@ -117,7 +117,9 @@ func firstSetup(f *goedit.File, lines []string) int {
 			continue
 		}
 		for _, stmt := range fn.Body.List {
-			if f.Line(stmt.End()) >= marker || !setsUp(stmt) {
+			if f.Line(stmt.End()) >= marker || !goedit.Has(stmt, func(s *ast.SelectorExpr) bool {
+				return strings.HasPrefix(s.Sel.Name, "Setup") && strings.HasSuffix(s.Sel.Name, "WithManager")
+			}) {
 				continue
 			}
 			at := f.Fset.Position(stmt.Pos())
@@ -132,13 +134,6 @@ func firstSetup(f *goedit.File, lines []string) int {
 		}
 	}
 	return -1
-}
-
-// setsUp says whether a statement sets something up with the manager.
-func setsUp(stmt ast.Stmt) bool {
-	return goedit.Has(stmt, func(s *ast.SelectorExpr) bool {
-		return strings.HasPrefix(s.Sel.Name, "Setup") && strings.HasSuffix(s.Sel.Name, "WithManager")
-	})
 }
 
 // uses says whether code names something of a package: it is wired, however the user

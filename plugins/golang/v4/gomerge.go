@@ -33,11 +33,11 @@ func edited(f *goedit.File) (*goedit.File, error) {
 }
 
 // mergeGo adds to a Go file what another one declares and imports, unless the
-// file's package, whose names are in taken, has it already. No line of the
+// file's package has it already, as taken says of a name. No line of the
 // file is lost. repo is the project's module, whose imports stand apart. The
 // code goes before the first declaration of one of the names in before, or to
 // the end.
-func mergeGo(into, from *goedit.File, taken map[string]bool, repo string, before ...string) (*goedit.File, error) {
+func mergeGo(into, from *goedit.File, taken func(name string) bool, repo string, before ...string) (*goedit.File, error) {
 	var code strings.Builder
 	used := map[string]bool{} // names of packages in what is added
 	end := from.Tree.Name.End()
@@ -47,7 +47,7 @@ func mergeGo(into, from *goedit.File, taken map[string]bool, repo string, before
 		if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.IMPORT {
 			continue
 		}
-		if slices.ContainsFunc(goedit.DeclaredNames(decl), func(n string) bool { return taken[n] }) {
+		if slices.ContainsFunc(goedit.DeclaredNames(decl), taken) {
 			continue
 		}
 		code.WriteString("\n" + strings.TrimSpace(from.Between(start, end)) + "\n")

@@ -69,6 +69,8 @@ func (p *goPackage) add(g *goedit.File) {
 	}
 }
 
+func (p *goPackage) declares(name string) bool { return p.names[name] }
+
 // fileOf returns the file that declares one of the names, nil for none.
 func (p *goPackage) fileOf(names ...string) *goedit.File {
 	for _, g := range p.files {

@@ -3,7 +3,6 @@ package v4
 import (
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
@@ -105,13 +104,10 @@ func migrated(c config.Config, gvk resource.GVK) (bool, error) {
 
 // conversionRun is the run that wrote the conversion, nil where none is recorded.
 func conversionRun(runs []any) map[string]any {
-	i := slices.IndexFunc(runs, func(item any) bool {
-		run, _ := item.(map[string]any)
-		return run["conversion"] == true
-	})
-	if i < 0 {
-		return nil
+	for _, item := range runs {
+		if run, _ := item.(map[string]any); run["conversion"] == true {
+			return run
+		}
 	}
-	run, _ := runs[i].(map[string]any)
-	return run
+	return nil
 }

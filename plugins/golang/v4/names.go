@@ -76,23 +76,15 @@ func checkGVK(gvk resource.GVK) error {
 		return usage("use a name in CamelCase, such as --kind Memcached", "kind %q is not a Go name that begins with an upper-case letter and has at most %d letters and digits", gvk.Kind, maxLabel-len("List"))
 	case gvk.Kind == "List": // client-go's RESTMapper has it as cluster-scoped
 		return usage("use another name, such as --kind ItemList", "kind %q is taken: clients of Kubernetes know a %s of their own in every API group", gvk.Kind, gvk.Kind)
-	case slices.Contains(metaKinds(), gvk.Kind):
+	case slices.Contains(metaKinds, gvk.Kind):
 		return usage("use another name", "kind %q is taken: Kubernetes registers a %s of its own in every API group", gvk.Kind, gvk.Kind)
 	}
 	return nil
 }
 
 // metaKinds are in every group version, put there by metav1.AddToGroupVersion.
-func metaKinds() []string {
-	return []string{
-		"WatchEvent", "InternalEvent", "ListOptions", "GetOptions", "DeleteOptions",
-		"CreateOptions", "UpdateOptions", "PatchOptions",
-	}
-}
-
-// packageNames are what groupversion_info.go declares.
-func packageNames() []string {
-	return []string{"SchemeGroupVersion", "GroupVersion", "SchemeBuilder", "AddToScheme"}
+var metaKinds = []string{
+	"WatchEvent", "InternalEvent", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions",
 }
 
 // declared lists the names that the types of a kind declare in their package.
@@ -131,7 +123,7 @@ func (s *createAPISubcommand) checkNames() error {
 			"kind %s is cluster-scoped, but the manager of this project may only see objects in namespaces", res.Kind)
 	}
 	for _, name := range declared(res.Kind) {
-		if slices.Contains(packageNames(), name) {
+		if slices.Contains([]string{"SchemeGroupVersion", "GroupVersion", "SchemeBuilder", "AddToScheme"}, name) {
 			return usage("use another name", "kind %q is taken: groupversion_info.go declares %s", res.Kind, name)
 		}
 	}
@@ -188,11 +180,6 @@ func (s *createAPISubcommand) checkAgainst() error {
 	return nil
 }
 
-// identifier returns s as a part of a Go identifier: without dashes and dots.
-func identifier(s string) string {
-	return strings.NewReplacer("-", "", ".", "").Replace(s)
-}
-
 // packageName returns the name of the controller package of a group. It is
 // the group's where Go allows that.
 func packageName(gvk resource.GVK) string {
@@ -219,7 +206,7 @@ func importAlias(gvk resource.GVK, core bool) string {
 
 // groupName returns the group as the start of a Go identifier.
 func groupName(gvk resource.GVK) string {
-	name := identifier(or(gvk.Group, gvk.Domain))
+	name := strings.NewReplacer("-", "", ".", "").Replace(or(gvk.Group, gvk.Domain))
 	if name[0] >= '0' && name[0] <= '9' {
 		return "group" + name
 	}

@@ -155,7 +155,9 @@ func (r *record) forget() error {
 
 // options are what the flags have come to, as deploy-image has it.
 func (o *operand) options(kind string) map[string]any {
-	all := map[string]any{"image": or(o.image, defaultImage(kind)), "containerCommand": o.command, "containerPort": o.port, "runAsUser": o.user}
+	all := map[string]any{
+		"image": or(o.image, defaultImage(kind)), "containerCommand": o.command, "containerPort": o.port, "runAsUser": o.user,
+	}
 	maps.DeleteFunc(all, func(_ string, value any) bool { return value == "" })
 	return all
 }

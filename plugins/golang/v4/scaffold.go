@@ -195,17 +195,11 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 	d.ImageEnv = strings.ToUpper(res.Kind) + "_IMAGE"
 	d.Port, d.Command, d.RunAsUser = s.operand.portNumber, s.operand.arguments, s.operand.userID
 	d.PortName = "main"
-	d.PodsField, d.PodsJSON = podsField(res.Kind)
-	return d, nil
-}
-
-// podsField names the status field that lists the pods, in Go and in JSON. The
-// guides about Memcached, ours and others', call it nodes.
-func podsField(kind string) (name, json string) {
-	if kind == "Memcached" {
-		return "Nodes", "nodes"
+	d.PodsField, d.PodsJSON = "PodNames", "podNames"
+	if res.Kind == "Memcached" { // the guides about it, ours and others', have this name
+		d.PodsField, d.PodsJSON = "Nodes", "nodes"
 	}
-	return "PodNames", "podNames"
+	return d, nil
 }
 
 // metricName starts the names of a controller's metrics: letters, digits and

@@ -53,7 +53,8 @@ func (s *creation) markStored(disk afero.Fs, name string) error {
 // kind, oldest first.
 func (s *creation) otherVersions() []resource.Resource {
 	return slices.DeleteFunc(slices.Clone(s.all), func(r resource.Resource) bool {
-		return !r.HasAPI() || r.QualifiedGroup() != s.resource.QualifiedGroup() || r.Kind != s.resource.Kind || r.Version == s.resource.Version
+		isKind := r.QualifiedGroup() == s.resource.QualifiedGroup() && r.Kind == s.resource.Kind
+		return !r.HasAPI() || !isKind || r.Version == s.resource.Version
 	})
 }
 

@@ -1,7 +1,6 @@
 package v4
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -31,16 +30,6 @@ type createWebhookSubcommand struct {
 	migrate                            bool
 	defaultingPath, validationPath     string
 	certs                              string
-
-	recorded recordedWebhooks
-}
-
-// recordedWebhooks are the fields of a resource in PROJECT that the model of
-// kubebuilder/v3 lacks, as far as webhooks are concerned.
-type recordedWebhooks struct {
-	core                           bool
-	spokes                         []string
-	defaultingPath, validationPath string
 }
 
 // UpdateMetadata implements plugin.UpdatesMetadata.
@@ -57,7 +46,7 @@ with tests, certificates and manifests. What a kind has already stays.
 }
 
 // BindFlags implements plugin.HasFlags. --group, --version and --kind are the
-// command line's.
+// command line's, which also does what --make says.
 func (s *createWebhookSubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.plural, "plural", "", "plural of the kind, if it is irregular: people for Person")
 	flags.BoolVar(&s.defaulting, "defaulting", false, "write a defaulting webhook")
@@ -69,23 +58,24 @@ func (s *createWebhookSubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.validationPath, "validation-path", "", "URL path of the validating webhook, in place of the usual one")
 	flags.StringVar(&s.certs, "certs", "", "who issues the certificates: self (the operator), cert-manager or olm; default: what the project uses, else self")
 	flags.BoolVar(&s.force, "force", false, "recreate missing webhook files")
-	flags.BoolVar(&s.generate, "make", true, "generate manifests afterwards")
+	flags.Bool("make", true, "generate manifests afterwards")
 	s.bindExternal(flags)
 }
 
-// InjectResourceExtras takes the resource as PROJECT has it, with the fields
-// that the model of kubebuilder/v3 does not know. It is nil for a resource
-// that PROJECT does not have.
-func (s *createWebhookSubcommand) InjectResourceExtras(fields map[string]any) {
-	r := &s.recorded
-	r.core, _ = fields["core"].(bool)
-	webhooks, _ := fields["webhooks"].(map[string]any)
-	r.defaultingPath, _ = webhooks["defaultingPath"].(string)
-	r.validationPath, _ = webhooks["validationPath"].(string)
+// recordedPath is the URL path of a webhook in PROJECT, if it is none of the usual ones.
+func (s *createWebhookSubcommand) recordedPath(field string) string {
+	webhooks, _ := s.recorded["webhooks"].(map[string]any)
+	return text(webhooks[field])
+}
+
+// recordedSpokes are the versions that PROJECT has it are converted.
+func (s *createWebhookSubcommand) recordedSpokes() (spokes []string) {
+	webhooks, _ := s.recorded["webhooks"].(map[string]any)
 	list, _ := webhooks["spoke"].([]any)
 	for _, item := range list {
-		r.spokes = append(r.spokes, fmt.Sprint(item))
+		spokes = append(spokes, fmt.Sprint(item))
 	}
+	return spokes
 }
 
 // ResourceExtras returns the fields of the resource in a kubebuilder v4
@@ -112,7 +102,7 @@ func (s *createWebhookSubcommand) ResourceExtras() map[string]any {
 
 // allSpokes are those of PROJECT and the new ones.
 func (s *createWebhookSubcommand) allSpokes() []string {
-	all := slices.Clone(s.recorded.spokes)
+	all := s.recordedSpokes()
 	for _, spoke := range s.spokes {
 		if !slices.Contains(all, spoke) {
 			all = append(all, spoke)
@@ -195,7 +185,7 @@ func (s *createWebhookSubcommand) complete() error {
 			api := s.existing.API.Copy()
 			res.API = &api
 		}
-		s.core = s.recorded.core || strings.HasPrefix(res.Path, "k8s.io/api/")
+		s.core = s.recorded["core"] == true || strings.HasPrefix(res.Path, "k8s.io/api/")
 	case s.externalPath != "":
 		res.Path, res.Domain = s.externalPath, or(s.externalDomain, res.Domain)
 		res.Plural = or(s.plural, resource.RegularPlural(res.Kind))
@@ -209,13 +199,13 @@ func (s *createWebhookSubcommand) complete() error {
 		res.Plural = or(s.plural, resource.RegularPlural(res.Kind))
 	}
 	if s.defaulting { // --force keeps it
-		s.defaultingPath = or(s.defaultingPath, s.recorded.defaultingPath)
+		s.defaultingPath = or(s.defaultingPath, s.recordedPath("defaultingPath"))
 	}
 	if s.validation {
-		s.validationPath = or(s.validationPath, s.recorded.validationPath)
+		s.validationPath = or(s.validationPath, s.recordedPath("validationPath"))
 	}
-	defaulting := cmp.Or(s.defaultingPath, s.recorded.defaultingPath, s.usualPath("mutate"))
-	if defaulting == cmp.Or(s.validationPath, s.recorded.validationPath, s.usualPath("validate")) { // only one would be served
+	defaulting := or(s.defaultingPath, s.recordedPath("defaultingPath"), s.usualPath("mutate"))
+	if defaulting == or(s.validationPath, s.recordedPath("validationPath"), s.usualPath("validate")) { // only one would be served
 		return usage("use two paths, or, if the kind has both webhooks, change defaultingPath or validationPath in PROJECT and the path in their Go file", "both webhooks cannot be at %s", defaulting)
 	}
 	if s.conversion && !res.HasAPI() {
@@ -258,7 +248,7 @@ func (s *createWebhookSubcommand) completeSpokes() error {
 	}
 	for _, version := range others {
 		if !slices.Contains(s.allSpokes(), version) {
-			s.notes = append(s.notes, notConverted(s.resource.GVK, version))
+			s.note("%s", notConverted(s.resource.GVK, version))
 		}
 	}
 	return nil
@@ -271,7 +261,7 @@ func (s *createWebhookSubcommand) checkRecorded() error {
 		return nil
 	}
 	has := s.existing.Webhooks
-	newSpokes := len(s.allSpokes()) > len(s.recorded.spokes)
+	newSpokes := len(s.allSpokes()) > len(s.recordedSpokes())
 	isMigrated, err := migrated(s.config, s.resource.GVK)
 	if err != nil {
 		return err

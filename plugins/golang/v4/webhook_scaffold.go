@@ -56,7 +56,7 @@ func (s *createWebhookSubcommand) Scaffold(disk machinery.Filesystem) error {
 		if s.managerNamespaced && !ClusterScoped(s.resource.Group, s.resource.Domain, s.resource.Kind) {
 			objects = "every object in the namespace " + d.Namespace
 		}
-		s.notes = append(s.notes, "The webhook of a built-in kind is asked about "+objects+": it ignores failures, so that the manager itself can start.")
+		s.note("The webhook of a built-in kind is asked about %s: it ignores failures, so that the manager itself can start.", objects)
 	}
 	return copyFiles(disk.FS, memory)
 }
@@ -227,7 +227,7 @@ func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, 
 			validator := s.resource.Kind + "Validator"
 			before = []string{validator, "Test" + validator + "_AdmitsEverythingYet"}
 		}
-		if file, err = mergeGo(file, rendered, pkg.names, d.Repo, before...); err != nil {
+		if file, err = mergeGo(file, rendered, pkg.declares, d.Repo, before...); err != nil {
 			return err
 		}
 	}
@@ -341,11 +341,11 @@ func (s *createWebhookSubcommand) writeSpoke(disk afero.Fs, d data, hub, spoke *
 		return nil
 	}
 	alias := importAlias(s.resource.GVK, false)
-	code, err := convert(s.resource.Kind, s.resource.Version, alias, spoke, hub)
-	if err != nil {
+	var err error
+	if d.Spoke, err = convert(s.resource.Kind, s.resource.Version, alias, spoke, hub); err != nil {
 		return err
 	}
-	d.Spoke = spokeData{Package: version, HubAlias: alias, HubPath: s.resource.Path, To: code.to, From: code.from, Helpers: code.helpers}
+	d.Spoke.Package, d.Spoke.HubAlias, d.Spoke.HubPath = version, alias, s.resource.Path
 	const templates = "webhook/conversion/spoke" + conversionTemplates
 	if err := s.mergeConversion(disk, d, spoke, templates+"{kind}_conversion.go"); err != nil {
 		return err
@@ -376,7 +376,7 @@ func (s *createWebhookSubcommand) mergeConversion(disk afero.Fs, d data, pkg *go
 		if err != nil {
 			return err
 		}
-		merged, err := mergeGo(file, rendered, pkg.names, d.Repo)
+		merged, err := mergeGo(file, rendered, pkg.declares, d.Repo)
 		if err != nil {
 			return err
 		}

@@ -416,24 +416,24 @@ func FuzzMergeGo(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	names := func(g *goedit.File) map[string]bool {
+	of := func(g *goedit.File) *goPackage {
 		p := &goPackage{types: map[string]goType{}, names: map[string]bool{}, files: map[string]*goedit.File{}}
 		p.add(g)
-		return p.names
+		return p
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		into, err := parseGo("into.go", text)
 		if err != nil {
 			return
 		}
-		once, err := mergeGo(into, from, names(into), "example.com/shop")
+		once, err := mergeGo(into, from, of(into).declares, "example.com/shop")
 		if err != nil {
 			return
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), "", string(once.Src), 0); err != nil {
 			t.Fatalf("%v\n%s", err, string(once.Src))
 		}
-		twice, err := mergeGo(once, from, names(once), "example.com/shop")
+		twice, err := mergeGo(once, from, of(once).declares, "example.com/shop")
 		if err != nil || string(twice.Src) != string(once.Src) {
 			t.Errorf("the second time: %v\n%s", err, cmp.Diff(string(once.Src), string(twice.Src)))
 		}

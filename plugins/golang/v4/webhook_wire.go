@@ -49,11 +49,11 @@ func (s *createWebhookSubcommand) chooseCerts(disk afero.Fs) error {
 	switch {
 	case has != "":
 	case s.certs == certsSelf:
-		s.notes = append(s.notes, "The operator makes the webhooks' certificates itself (internal/certs); --certs cert-manager or olm leaves it to them.")
+		s.note("The operator makes the webhooks' certificates itself (internal/certs); --certs cert-manager or olm leaves it to them.")
 	case s.certs == certsCertManager:
-		s.notes = append(s.notes, "cert-manager must be installed in a cluster before the operator is deployed there; the embedded one does without.")
+		s.note("cert-manager must be installed in a cluster before the operator is deployed there; the embedded one does without.")
 	case s.certs == certsOLM:
-		s.notes = append(s.notes, "OLM makes the webhooks' certificates: install the operator as a bundle, since 'mysdk deploy' makes none.")
+		s.note("OLM makes the webhooks' certificates: install the operator as a bundle, since 'mysdk deploy' makes none.")
 	}
 	return nil
 }
