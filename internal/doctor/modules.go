@@ -112,14 +112,8 @@ func (e *exam) cached() bool {
 
 // inCache reports whether the go command has unpacked the module, or could.
 func (e *exam) inCache(m module.Version) bool {
-	path, err := module.EscapePath(m.Path)
-	if err != nil {
-		return false
-	}
-	version, err := module.EscapeVersion(m.Version)
-	if err != nil {
-		return false
-	}
+	path, _ := module.EscapePath(m.Path) // empty for what can be no module: nothing is there
+	version, _ := module.EscapeVersion(m.Version)
 	for _, name := range []string{path + "@" + version, "cache/download/" + path + "/@v/" + version + ".zip"} {
 		if _, err := e.Host.Files.Lstat(filepath.Join(e.env.GOMODCACHE, filepath.FromSlash(name))); err == nil {
 			return true

@@ -16,7 +16,9 @@ import (
 // stored says which CRDs of the project, as a cluster has them, still store old
 // versions: these cannot be removed from the CRD.
 func (e *exam) stored(name string, which kube.Options) {
-	crds := slices.DeleteFunc(slices.Clone(e.applied), func(u *unstructured.Unstructured) bool { return u.GetKind() != "CustomResourceDefinition" })
+	crds := slices.DeleteFunc(slices.Clone(e.applied), func(u *unstructured.Unstructured) bool {
+		return u.GetKind() != "CustomResourceDefinition"
+	})
 	if len(crds) == 0 {
 		return
 	}

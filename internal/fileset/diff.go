@@ -38,7 +38,7 @@ func (t Tree) Diff(s Set) ([]byte, error) {
 			fmt.Fprintf(&out, "Binary files %s and %s differ\n", from, to)
 			continue
 		}
-		_, rest, _ := bytes.Cut(diff.Diff(from, old, to, data), []byte("\n")) // "diff a b" means nothing to patch and git apply
+		_, rest, _ := bytes.Cut(diff.Diff(from, old, to, data), []byte("\n")) // without "diff a b": patch and git apply do without
 		out.Write(rest)
 	}
 	return out.Bytes(), nil

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+
+	"github.com/example/mysdk/internal/filelock"
 )
 
 const (
@@ -81,7 +83,8 @@ func (t Tree) Pending(ctx context.Context) (command string, err error) {
 	if nothing, err := t.clean(); nothing || err != nil {
 		return "", err
 	}
-	if err := t.awaitLive(ctx); err != nil {
+	err = t.wait(ctx, func(ctx context.Context) error { return filelock.AwaitFree(ctx, t.path(lockName)) })
+	if err != nil {
 		return "", err
 	}
 	j, err := t.readJournal()

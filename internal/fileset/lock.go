@@ -26,11 +26,6 @@ func (t Tree) lock(ctx context.Context) (l *filelock.Lock, err error) {
 	return l, err
 }
 
-// awaitLive waits for the end of a commit that is under way.
-func (t Tree) awaitLive(ctx context.Context) error {
-	return t.wait(ctx, func(ctx context.Context) error { return filelock.AwaitFree(ctx, t.path(lockName)) })
-}
-
 func (t Tree) wait(ctx context.Context, await func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()

@@ -239,13 +239,11 @@ func (s *Steps) Notes() []string {
 // change, and returns change together with what the plugins add to it.
 func Edit(s *Steps, dir string, change fileset.Set) (fileset.Set, error) {
 	f, err := Load(dir)
+	if p, ok := change.Get(FileName); ok && err == nil {
+		f, err = Parse(p.Data)
+	}
 	if err != nil {
 		return change, err
-	}
-	if p, ok := change.Get(FileName); ok {
-		if f, err = Parse(p.Data); err != nil {
-			return change, err
-		}
 	}
 	view, err := overlayOf(dir, change)
 	if err != nil {

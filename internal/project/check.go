@@ -47,7 +47,11 @@ func checkTypes(node *yaml.Node, path string, types map[string]string) error {
 		if want == "!!str" && node.Kind == yaml.ScalarNode {
 			hint = fmt.Sprintf("put it in quotes: %q", node.Value)
 		}
-		return clierr.Failedf(hint, "%s:%d:%d: %s must be %s, and is %s", FileName, node.Line, node.Column, describeField(path), typeName(want), typeName(got))
+		field := path
+		if list, isEntry := strings.CutSuffix(path, "."); isEntry {
+			field = "an entry of " + list
+		}
+		return clierr.Failedf(hint, "%s:%d:%d: %s must be %s, and is %s", FileName, node.Line, node.Column, field, typeName(want), typeName(got))
 	}
 	switch {
 	case node.Kind == yaml.SequenceNode && want != "":
@@ -65,13 +69,6 @@ func checkTypes(node *yaml.Node, path string, types map[string]string) error {
 		}
 	}
 	return nil
-}
-
-func describeField(path string) string {
-	if list, ok := strings.CutSuffix(path, "."); ok {
-		return "an entry of " + list
-	}
-	return path
 }
 
 // typeName says in words what a tag, or the first of several, stands for.

@@ -85,7 +85,8 @@ func begin(sub plugin.InitSubcommand, o InitOptions) (*File, overlay, error) {
 	}
 	for s := range with[projectExtras](sub) {
 		for k, v := range s.ProjectExtras() {
-			if err := f.setExtra(k, v); err != nil {
+			f.extras[k] = v
+			if err := setKey(f.doc.Content[0], k, v); err != nil {
 				return f, view, err
 			}
 		}

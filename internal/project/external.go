@@ -253,13 +253,8 @@ func (p *External) apply(disk afero.Fs, sent, answer map[string]string) error {
 		if info, err := disk.Stat(name); err == nil {
 			mode = info.Mode().Perm()
 		}
-		if err := disk.MkdirAll(path.Dir(name), 0o755); err != nil {
-			return fmt.Errorf("plugin %s: %w", p.key(), err)
-		}
-		if err := afero.WriteFile(disk, name, []byte(answer[given]), mode); err != nil {
-			return fmt.Errorf("plugin %s: %w", p.key(), err)
-		}
-		if err := disk.Chmod(name, mode); err != nil {
+		err := errors.Join(disk.MkdirAll(path.Dir(name), 0o755), afero.WriteFile(disk, name, []byte(answer[given]), mode))
+		if err = errors.Join(err, disk.Chmod(name, mode)); err != nil {
 			return fmt.Errorf("plugin %s: %w", p.key(), err)
 		}
 	}

@@ -277,12 +277,6 @@ func (f *File) Bytes() ([]byte, error) {
 // isNew tells a tree made here from one that was read: a parsed one has lines.
 func (f *File) isNew() bool { return f.doc.Content[0].Line == 0 }
 
-// setExtra writes a top-level field that kubebuilder/v3 does not know.
-func (f *File) setExtra(key string, value any) error {
-	f.extras[key] = value
-	return setKey(f.doc.Content[0], key, value)
-}
-
 // mergeControllers adds controllers to those of a resource. A plain
 // "controller: true" stands for one that is named after the kind.
 func mergeControllers(resource map[string]any, added []any) []any {
@@ -296,6 +290,21 @@ func mergeControllers(resource map[string]any, added []any) []any {
 		}
 	}
 	return list
+}
+
+// mergeWebhooks writes fields of a resource's webhooks beside those that are
+// there.
+func mergeWebhooks(entry *yaml.Node, fields map[string]any) error {
+	webhooks := yamledit.Value(entry, "webhooks")
+	if webhooks == nil || webhooks.Kind != yaml.MappingNode {
+		return setKey(entry, "webhooks", fields)
+	}
+	for _, k := range slices.Sorted(maps.Keys(fields)) {
+		if err := setKey(webhooks, k, fields[k]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // setResourceExtras writes fields that kubebuilder/v3's resource lacks into

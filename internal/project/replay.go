@@ -215,10 +215,11 @@ func (out *Replayed) step(p Scaffolder, at stage, r runs) (stage, error) {
 			return at, err
 		}
 	}
-	out.Steps = append(out.Steps, Step{r.id, r.Group, slices.DeleteFunc(slices.Sorted(maps.Keys(next.files)), func(name string) bool {
+	added := slices.DeleteFunc(slices.Sorted(maps.Keys(next.files)), func(name string) bool {
 		_, old := at.files[name]
 		return old
-	})})
+	})
+	out.Steps = append(out.Steps, Step{r.id, r.Group, added})
 	return next, nil
 }
 
@@ -292,6 +293,17 @@ func (f *File) entries() []entry {
 		out = append(out, e)
 	}
 	return out
+}
+
+// resourceFields is a resource as the file has it, nil where it has none. The
+// domain is not compared: that of an external API is not known beforehand.
+func (f *File) resourceFields(gvk resource.GVK) map[string]any {
+	for _, e := range f.entries() {
+		if e.Group == gvk.Group && e.Version == gvk.Version && e.Kind == gvk.Kind {
+			return e.fields
+		}
+	}
+	return nil
 }
 
 // runs lists the runs that made the entry.
@@ -386,8 +398,8 @@ func (e entry) create(p Scaffolder, at stage, r run) (stage, error) {
 		return at, err
 	}
 	// What was added before the project got the layout with groups has the one without.
-	multi := f.config.MultiGroup
-	if !r.webhook && e.Group != "" && e.HasAPI() && e.Path == resource.APIPackagePath(f.config.Repository, e.Group, e.Version, false) {
+	multi, before := f.config.MultiGroup, resource.APIPackagePath(f.config.Repository, e.Group, e.Version, false)
+	if !r.webhook && e.Group != "" && e.HasAPI() && e.Path == before {
 		f.config.MultiGroup = false
 	}
 	if err := runHooks(sub, f, res, view); err != nil {

@@ -275,6 +275,14 @@ func testMoves(t *testing.T, group string) {
 	}
 }
 
+// The project of another tool may have a name and a domain that new ones are refused.
+func TestReplay_OtherNames(t *testing.T) {
+	text := strings.NewReplacer("projectName: op\n", "projectName: operator-of-a-project-with-a-long-name\n", "example.com\n", "x-sigs.k8s.io\n").Replace(twoKinds)
+	if _, err := parse(t, text).Replay(project.ReplayOptions{Scaffolder: scaffolder}); err != nil || text == twoKinds {
+		t.Errorf("%v:\n%s", err, text)
+	}
+}
+
 // What an entry of an older layout was made in is known by its path, and can be
 // left behind.
 func TestReplay_Mixed(t *testing.T) {

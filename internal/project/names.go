@@ -1,6 +1,7 @@
 package project
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -66,7 +67,10 @@ func CheckRepo(repo string) error {
 		return clierr.Usagef("use --repo "+path, "module path %q: a module path has no scheme", repo)
 	}
 	if err := module.CheckImportPath(repo); err != nil {
-		return clierr.Usagef("use a path such as --repo github.com/you/my-operator", "module path %q: %w", repo, unwrapPath(err))
+		if e, ok := errors.AsType[*module.InvalidPathError](err); ok {
+			err = e.Err // it is said already of which path
+		}
+		return clierr.Usagef("use a path such as --repo github.com/you/my-operator", "module path %q: %w", repo, err)
 	}
 	elements := strings.Split(repo, "/")
 	for _, e := range elements {
@@ -92,14 +96,6 @@ func checkMajor(dir, repo string) error {
 		return clierr.Usagef("add the version, as in gopkg.in/foo.v1", "module path %q: a path of gopkg.in ends in a version", repo)
 	}
 	return clierr.Usagef("use --repo "+path.Dir(repo), "module path %q: only /v2 and higher are major versions", repo)
-}
-
-// unwrapPath takes the repeated path out of a module error.
-func unwrapPath(err error) error {
-	if e, ok := err.(*module.InvalidPathError); ok { //nolint:errorlint // CheckImportPath returns it bare
-		return e.Err
-	}
-	return err
 }
 
 // CheckName refuses what cannot be a project's name: it becomes part of the
