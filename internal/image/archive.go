@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/klauspost/compress/gzip"
 
@@ -30,35 +28,19 @@ func IsLayout(dir string) bool {
 // OpenLayout reads the files of the image in an OCI layout directory, such as
 // 'mysdk image save --oci-layout' writes.
 func OpenLayout(dir string, roots func(map[string]string) []string) (*Contents, error) {
-	index, err := layout.ImageIndexFromPath(dir)
-	if err == nil {
-		var c *Contents
-		if c, err = indexContents(index, roots); err == nil {
-			return c, nil
-		}
+	c, err := layoutContents(dir, roots)
+	if err != nil {
+		return nil, clierr.WithHint(fmt.Errorf("read the image in %s: %w", dir, err), "save it again with 'mysdk image save --oci-layout'")
 	}
-	return nil, clierr.WithHint(fmt.Errorf("read the image in %s: %w", dir, err), "save it again with 'mysdk image save --oci-layout'")
+	return c, nil
 }
 
-// indexContents reads the first image of a layout's index.
-func indexContents(index v1.ImageIndex, roots func(map[string]string) []string) (*Contents, error) {
-	manifest, err := index.IndexManifest()
+func layoutContents(dir string, roots func(map[string]string) []string) (*Contents, error) {
+	c, err := readLayout(dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(manifest.Manifests) == 0 {
-		return nil, errors.New("there is no image in it")
-	}
-	first := &content{}
-	if d := manifest.Manifests[0]; d.MediaType.IsIndex() {
-		first.index, err = index.ImageIndex(d.Digest)
-	} else {
-		first.image, err = index.Image(d.Digest)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return first.contents(roots)
+	return c.contents(roots)
 }
 
 // OpenArchive reads the files of an archive: an image as 'mysdk image save' or
@@ -151,9 +133,5 @@ func unpackedLayout(files Files, roots func(map[string]string) []string) (c *Con
 	if err := os.CopyFS(dir, files.FS()); err != nil {
 		return nil, err
 	}
-	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		return nil, err
-	}
-	return indexContents(index, roots)
+	return layoutContents(dir, roots)
 }

@@ -22,90 +22,79 @@ type part struct {
 
 // assemble puts the program on top of the base.
 func (b *builder) assemble(base *base, on v1.Image, bin *binary) (part, error) {
-	l, err := writeLayer(filepath.Join(filepath.Dir(bin.path), "layer.tar.gz"), b.epoch,
+	program, err := b.layer(filepath.Join(filepath.Dir(bin.path), "layer.tar.gz"), "mysdk image build", "go build "+b.mainPkg,
 		[]entry{{name: entrypoint[1:], mode: 0o755, file: bin.path}})
 	if err != nil {
 		return part{}, err
 	}
+	from, err := on.ConfigFile()
+	if err != nil {
+		return part{}, err
+	}
+	layers, err := layersOf(on, from.History)
+	if err != nil {
+		return part{}, err
+	}
 	labels := b.labelsFor(base, bin)
-	img, err := b.configure(on, bin.platform, labels)
+	img, err := b.newImage(configured(from, bin.platform, labels), append(layers, program)...)
 	if err != nil {
 		return part{}, err
 	}
-	adds, err := layersOf(on)
-	if err != nil {
-		return part{}, err
-	}
-	adds = append(adds, mutate.Addendum{
-		Layer: l, MediaType: types.OCILayer,
-		History: v1.History{Created: v1.Time{Time: b.epoch}, CreatedBy: "mysdk image build", Comment: "go build " + b.mainPkg},
-	})
-	if img, err = mutate.Append(img, adds...); err != nil {
-		return part{}, err
-	}
-	made := part{platform: bin.platform, labels: labels, image: annotate(img, labels)}
+	made := part{platform: bin.platform, labels: labels, image: img}
 	if !b.NoSBOM {
 		made.sbom, err = b.sbom(base, made.image, bin)
 	}
 	return made, err
 }
 
-// annotate copies the labels to where registries show them. Only keys of the
-// specification's kind are annotations.
-func annotate(img v1.Image, labels map[string]string) v1.Image {
-	annotated, ok := mutate.Annotations(img, annotations(labels)).(v1.Image)
-	if !ok {
-		return img // not so: the library gives an image for an image
-	}
-	return annotated
-}
-
+// annotations are the labels whose keys are of the specification's kind.
 func annotations(labels map[string]string) map[string]string {
 	out := maps.Clone(labels)
 	maps.DeleteFunc(out, func(k, _ string) bool { return !strings.HasPrefix(k, "org.opencontainers.image.") })
 	return out
 }
 
-// configure returns an image without layers: the base's configuration, and
-// over it what the scaffolded Dockerfile sets.
-func (b *builder) configure(on v1.Image, p v1.Platform, labels map[string]string) (v1.Image, error) {
-	from, err := on.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
+// configured is the base's configuration, and over it what the scaffolded
+// Dockerfile sets.
+func configured(from *v1.ConfigFile, p v1.Platform, labels map[string]string) v1.ConfigFile {
 	c := *from.Config.DeepCopy()
 	c.User, c.WorkingDir, c.Entrypoint, c.Cmd = User, "/", []string{entrypoint}, nil
-	all := c.Labels
 	// What the base has about itself is not true of this image.
-	maps.DeleteFunc(all, func(k, _ string) bool { return strings.HasPrefix(k, "org.opencontainers.image.") })
-	if all == nil {
-		all = map[string]string{}
+	maps.DeleteFunc(c.Labels, func(k, _ string) bool { return strings.HasPrefix(k, "org.opencontainers.image.") })
+	if c.Labels == nil {
+		c.Labels = map[string]string{}
 	}
-	maps.Copy(all, labels)
-	c.Labels = all
-	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		OS: p.OS, OSVersion: from.OSVersion, Architecture: p.Architecture, Variant: p.Variant,
-		Created: v1.Time{Time: b.epoch}, Config: c, RootFS: v1.RootFS{Type: "layers"},
-	})
+	maps.Copy(c.Labels, labels)
+	return v1.ConfigFile{OS: p.OS, OSVersion: from.OSVersion, Architecture: p.Architecture, Variant: p.Variant, Config: c}
+}
+
+// newImage is an image in OCI's terms, with its labels where registries show them.
+func (b *builder) newImage(config v1.ConfigFile, layers ...mutate.Addendum) (v1.Image, error) {
+	config.Created, config.RootFS.Type = v1.Time{Time: b.epoch}, "layers"
+	img, err := mutate.ConfigFile(empty.Image, &config)
 	if err != nil {
 		return nil, err
 	}
-	return mutate.ConfigMediaType(mutate.MediaType(img, types.OCIManifestSchema1), types.OCIConfigJSON), nil
+	img = mutate.ConfigMediaType(mutate.MediaType(img, types.OCIManifestSchema1), types.OCIConfigJSON)
+	if img, err = mutate.Append(img, layers...); err != nil {
+		return nil, err
+	}
+	annotated, ok := mutate.Annotations(img, annotations(config.Config.Labels)).(v1.Image)
+	if !ok {
+		return img, nil // not so: the library gives an image for an image
+	}
+	return annotated, nil
 }
 
 // layersOf are the layers of an image with their history, in OCI's terms. Some
 // tools leave the history out, or write less of it than there are layers.
-func layersOf(img v1.Image) ([]mutate.Addendum, error) {
-	config, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
+func layersOf(img v1.Image, history []v1.History) ([]mutate.Addendum, error) {
 	layers, err := img.Layers()
 	if err != nil {
 		return nil, err
 	}
 	var adds []mutate.Addendum
-	withLayer := slices.DeleteFunc(slices.Clone(config.History), func(h v1.History) bool { return h.EmptyLayer })
+	withLayer := slices.DeleteFunc(slices.Clone(history), func(h v1.History) bool { return h.EmptyLayer })
 	for i, l := range layers {
 		add := mutate.Addendum{Layer: l}
 		if len(withLayer) == len(layers) {

@@ -34,7 +34,6 @@ func digestFile(cache string, p v1.Platform) string {
 	return filepath.Join(cache, "digest-"+platformFile(p))
 }
 
-// platformFile is a platform as a file's name.
 func platformFile(p v1.Platform) string { return strings.ReplaceAll(platformName(p), "/", "_") }
 
 func (b *builder) baseRef() (name.Reference, error) {
@@ -169,7 +168,6 @@ func (b *builder) baseFor(ctx context.Context, ref name.Digest, p v1.Platform, c
 	return img, errors.Join(err, release())
 }
 
-// pullInto pulls the base for one platform into the cache.
 func (b *builder) pullInto(ctx context.Context, ref name.Digest, p v1.Platform, dir string) error {
 	b.progress("pulling the base %s for %s", b.Base, platformName(p))
 	img, err := b.pull(ctx, ref, p)
@@ -186,7 +184,6 @@ func (b *builder) pullInto(ctx context.Context, ref name.Digest, p v1.Platform, 
 	return explain(ctx, err, "pull the base "+b.Base, ref.Context())
 }
 
-// readOne reads the only image of a layout.
 func readOne(dir string) (v1.Image, error) {
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
@@ -205,44 +202,13 @@ func readOne(dir string) (v1.Image, error) {
 // pull gets the image for p from the registry. What stands in the index is
 // believed; an image that is no part of one says itself what it is for.
 func (b *builder) pull(ctx context.Context, ref name.Digest, p v1.Platform) (v1.Image, error) {
-	desc, err := remote.Get(ref, registry.Access{UseHTTP: b.UseHTTP}.Options(ctx)...)
+	c, err := remoteContent(ctx, ref, registry.Access{UseHTTP: b.UseHTTP})
 	if err != nil {
 		return nil, explain(ctx, err, "pull the base "+b.Base, ref.Context())
 	}
-	if !desc.MediaType.IsIndex() {
-		return b.pullSingle(desc, p)
+	img, _, have, err := c.pick(p)
+	if img == nil && err == nil {
+		err = clierr.Failedf("it has "+platformNames(have)+"; 'scratch' is a base for every platform", "the base %s has no %s", b.Base, platformName(p))
 	}
-	index, err := desc.ImageIndex()
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return nil, err
-	}
-	found, have := pick(manifest, p)
-	if found == nil {
-		return nil, b.wrongPlatform(p, have)
-	}
-	return index.Image(found.Digest)
-}
-
-func (b *builder) pullSingle(desc *remote.Descriptor, p v1.Platform) (v1.Image, error) {
-	img, err := desc.Image()
-	if err != nil {
-		return nil, err
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	if is := config.Platform(); is == nil || !runsOn(*is, p) {
-		have := v1.Platform{OS: config.OS, Architecture: config.Architecture, Variant: config.Variant}
-		return nil, b.wrongPlatform(p, []v1.Platform{have})
-	}
-	return img, nil
-}
-
-func (b *builder) wrongPlatform(p v1.Platform, have []v1.Platform) error {
-	return clierr.Failedf("it has "+platformNames(have)+"; 'scratch' is a base for every platform", "the base %s has no %s", b.Base, platformName(p))
+	return img, err
 }

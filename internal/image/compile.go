@@ -26,7 +26,6 @@ import (
 // buildGrace is how long the go command may take to end after Ctrl-C.
 const buildGrace = 5 * time.Second
 
-// binary is the compiled operator for one platform.
 type binary struct {
 	platform     v1.Platform
 	path         string // on this machine

@@ -3,15 +3,14 @@ package image
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing/fstest"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/example/mysdk/internal/host"
 )
@@ -54,33 +53,24 @@ func BuildFiles(ctx context.Context, h host.Host, o FilesOptions) (Built, error)
 		return Built{}, err
 	}
 	made, err := b.copied(o)
-	if err != nil {
-		return Built{}, errors.Join(err, release())
+	var built Built
+	if err == nil {
+		built, err = b.store(ctx, &base{name: Scratch}, []part{made})
 	}
-	built, err := b.store(ctx, &base{name: Scratch}, []part{made})
 	return built, errors.Join(err, release())
 }
 
 // copied is the image with the files in one layer.
 func (b *builder) copied(o FilesOptions) (part, error) {
-	l, err := writeLayer(filepath.Join(b.work, "files.tar.gz"), b.epoch, entriesOf(o.Files))
+	l, err := b.layer(filepath.Join(b.work, "files.tar.gz"), o.CreatedBy, "", entriesOf(o.Files))
 	if err != nil {
 		return part{}, err
 	}
 	platform := v1.Platform{OS: "linux", Architecture: "amd64"}
-	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		OS: platform.OS, Architecture: platform.Architecture, Created: v1.Time{Time: b.epoch},
-		Config: v1.Config{Labels: o.Labels, WorkingDir: "/"}, RootFS: v1.RootFS{Type: "layers"},
-	})
-	if err != nil {
-		return part{}, err
-	}
-	img = mutate.ConfigMediaType(mutate.MediaType(img, types.OCIManifestSchema1), types.OCIConfigJSON)
-	img, err = mutate.Append(img, mutate.Addendum{
-		Layer: l, MediaType: types.OCILayer,
-		History: v1.History{Created: v1.Time{Time: b.epoch}, CreatedBy: o.CreatedBy},
-	})
-	return part{platform: platform, labels: o.Labels, image: annotate(img, o.Labels)}, err
+	img, err := b.newImage(v1.ConfigFile{
+		OS: platform.OS, Architecture: platform.Architecture, Config: v1.Config{Labels: o.Labels, WorkingDir: "/"},
+	}, l)
+	return part{platform: platform, labels: o.Labels, image: img}, err
 }
 
 // entriesOf are the entries of a layer with the files: each directory before
@@ -97,4 +87,33 @@ func entriesOf(files Files) []entry {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return entries
+}
+
+// Files are the files of an image, or such to make one of, in memory: clean
+// slash-separated paths without a leading slash, and what is there.
+type Files map[string][]byte
+
+// Sub is what lies below dir, with paths relative to it.
+func (f Files) Sub(dir string) Files {
+	dir = strings.Trim(path.Clean("/"+dir), "/")
+	if dir == "" {
+		return f
+	}
+	below := Files{}
+	for name, data := range f {
+		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
+			below[rest] = data
+		}
+	}
+	return below
+}
+
+// FS is a read-only file system of the files, in which a directory is what a path
+// implies.
+func (f Files) FS() fs.FS {
+	out := fstest.MapFS{}
+	for name, data := range f {
+		out[name] = &fstest.MapFile{Data: data, Mode: fileMode}
+	}
+	return out
 }

@@ -11,6 +11,7 @@ package image
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -109,10 +110,7 @@ func Build(ctx context.Context, h host.Host, o BuildOptions) (Built, error) {
 		return Built{}, err
 	}
 	built, err := b.build(ctx)
-	if unlockErr := release(); err == nil {
-		err = unlockErr
-	}
-	return built, err
+	return built, errors.Join(err, release())
 }
 
 func (b *builder) build(ctx context.Context) (Built, error) {
@@ -169,7 +167,6 @@ func prepare(h host.Host, o BuildOptions) (*builder, error) {
 	return b, err
 }
 
-// parseLabels turns KEY=VALUE into a map.
 func parseLabels(list []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, l := range list {
@@ -217,16 +214,9 @@ func shared(parts []part) map[string]string {
 }
 
 func (b *builder) progress(format string, args ...any) {
-	if b.Progress != nil {
-		b.Progress(fmt.Sprintf(format, args...))
-	}
+	orNothing(b.Progress)(fmt.Sprintf(format, args...))
 }
-
-func (b *builder) warn(format string, args ...any) {
-	if b.Warn != nil {
-		b.Warn(fmt.Sprintf(format, args...))
-	}
-}
+func (b *builder) warn(format string, args ...any) { orNothing(b.Warn)(fmt.Sprintf(format, args...)) }
 
 // platformNames are the platforms as the user writes them.
 func platformNames(list []v1.Platform) string {

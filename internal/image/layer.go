@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/gzip"
@@ -32,29 +32,18 @@ type entry struct {
 	file     string // path of a file's content on this machine, in place of data
 }
 
-// layer is a compressed layer in a file of its own.
+// layer is a compressed layer in a file of its own: a partial.CompressedLayer.
 type layer struct {
 	path           string
 	digest, diffID v1.Hash
 	size           int64
 }
 
-var _ partial.CompressedLayer = (*layer)(nil)
-
-// Digest implements partial.CompressedLayer.
-func (l *layer) Digest() (v1.Hash, error) { return l.digest, nil }
-
-// DiffID saves the library from computing it.
-func (l *layer) DiffID() (v1.Hash, error) { return l.diffID, nil }
-
-// Size implements partial.CompressedLayer.
-func (l *layer) Size() (int64, error) { return l.size, nil }
-
-// MediaType implements partial.CompressedLayer.
+func (l *layer) Digest() (v1.Hash, error)            { return l.digest, nil }
+func (l *layer) DiffID() (v1.Hash, error)            { return l.diffID, nil } // else the library computes it
+func (l *layer) Size() (int64, error)                { return l.size, nil }
 func (l *layer) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
-
-// Compressed implements partial.CompressedLayer.
-func (l *layer) Compressed() (io.ReadCloser, error) { return os.Open(l.path) }
+func (l *layer) Compressed() (io.ReadCloser, error)  { return os.Open(l.path) }
 
 // writeLayer writes the entries, in their order, as a compressed tar archive
 // to path. Nothing in it depends on this machine or on the time. It is made in
@@ -69,13 +58,19 @@ func writeLayer(path string, at time.Time, entries []entry) (v1.Layer, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	err = writeTar(io.MultiWriter(zip, plain), at, entries)
-	err = errors.Join(err, zip.Close())
+	err = errors.Join(writeTar(io.MultiWriter(zip, plain), at, entries), zip.Close())
 	size, seekErr := f.Seek(0, io.SeekCurrent)
 	if err = errors.Join(err, seekErr, f.Close()); err != nil {
 		return nil, fmt.Errorf("write a layer: %w", err)
 	}
 	return partial.CompressedToLayer(&layer{path: path, digest: sum(compressed), diffID: sum(plain), size: size})
+}
+
+// layer is writeLayer with a line for the image's history.
+func (b *builder) layer(path, createdBy, comment string, entries []entry) (mutate.Addendum, error) {
+	l, err := writeLayer(path, b.epoch, entries)
+	history := v1.History{Created: v1.Time{Time: b.epoch}, CreatedBy: createdBy, Comment: comment}
+	return mutate.Addendum{Layer: l, MediaType: types.OCILayer, History: history}, err
 }
 
 func writeTar(w io.Writer, at time.Time, entries []entry) error {
@@ -100,8 +95,8 @@ func (e entry) write(archive *tar.Writer, at time.Time) error {
 			return err
 		}
 		defer f.Close() //nolint:errcheck // it is only read
-		var info fs.FileInfo
-		if info, err = f.Stat(); err != nil {
+		info, err := f.Stat()
+		if err != nil {
 			return err
 		}
 		header.Size, content = info.Size(), f

@@ -130,7 +130,7 @@ func openLocal(ctx context.Context, h host.Host, ref name.Reference, o *OpenOpti
 // openTag is openLocal for the image of a tag, which must have the digest unless that is
 // empty.
 func openTag(ctx context.Context, h host.Host, tag name.Tag, digest string, o *OpenOptions) (*Contents, error) {
-	dir, _, err := storeDir(h, tag)
+	dir, err := storeDir(h, tag)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -78,22 +77,16 @@ func (c *content) push(ctx context.Context, to name.Tag, access registry.Access)
 	}
 	pushed := Pushed{Image: to.String(), Digest: digest.String()}
 	for _, s := range c.sboms {
-		if digest, err = pushArtifact(ctx, to.Context(), s, access); err != nil {
+		if digest, err = s.Digest(); err == nil {
+			err = remote.Write(to.Context().Digest(digest.String()), s, options...) // it has no tag
+		}
+		if err != nil {
 			err = explain(ctx, err, fmt.Sprintf("%s is pushed, but not its SBOM", to), to.Context())
 			return pushed, clierr.WithHint(err, "push again, or build without it: --sbom none")
 		}
 		pushed.SBOMs = append(pushed.SBOMs, digest.String())
 	}
 	return pushed, nil
-}
-
-// pushArtifact pushes what has no tag, only a digest.
-func pushArtifact(ctx context.Context, repo name.Repository, a v1.Image, access registry.Access) (v1.Hash, error) {
-	digest, err := a.Digest()
-	if err != nil {
-		return v1.Hash{}, err
-	}
-	return digest, remote.Write(repo.Digest(digest.String()), a, access.Options(ctx)...)
 }
 
 func orNothing(say func(string)) func(string) {

@@ -249,11 +249,11 @@ func TestTLS(t *testing.T) {
 func TestWaits(t *testing.T) {
 	w, _ := faked(t)
 	build(t, w, BuildOptions{Base: Scratch})
-	_, lockFile, err := storeDir(w.Host, must(parseTag(""))(t))
+	dir, err := storeDir(w.Host, must(parseTag(""))(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := must(filelock.Try(lockFile))(t)
+	held := must(filelock.Try(dir + ".lock"))(t)
 	var said []string
 	_, err = Save(t.Context(), w.Host, SaveOptions{File: "op.tar", Progress: func(s string) {
 		said = append(said, s)
@@ -264,7 +264,7 @@ func TestWaits(t *testing.T) {
 	if err != nil || !slices.Equal(said, []string{"waiting for another command that uses controller:latest"}) {
 		t.Errorf("%v, said %q", err, said)
 	}
-	held = must(filelock.Try(lockFile))(t)
+	held = must(filelock.Try(dir + ".lock"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = Save(ctx, w.Host, SaveOptions{File: "op.tar", Progress: func(string) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
@@ -279,7 +279,7 @@ func TestWaits(t *testing.T) {
 // stay.
 func TestKilledBefore(t *testing.T) {
 	w, _ := faked(t)
-	dir, _, err := storeDir(w.Host, must(parseTag(""))(t))
+	dir, err := storeDir(w.Host, must(parseTag(""))(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestDamagedStore(t *testing.T) {
 			w, _ := faked(t)
 			build(t, w, BuildOptions{Base: Scratch})
 			tag := must(parseTag(""))(t)
-			dir, _, err := storeDir(w.Host, tag)
+			dir, err := storeDir(w.Host, tag)
 			if err != nil {
 				t.Fatal(err)
 			}

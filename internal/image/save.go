@@ -2,6 +2,7 @@ package image
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -127,14 +127,9 @@ func fillDir(dir string, fill func(tmp string) error) error {
 	return errors.Join(err, os.RemoveAll(tmp))
 }
 
-// saveArchive writes the image for one platform.
 func (c *content) saveArchive(h host.Host, o SaveOptions) (path, platform string, err error) {
-	img := c.image
-	if c.index != nil {
-		if img, platform, err = c.choose(o.Platform); err != nil {
-			return "", "", err
-		}
-	} else if err := c.only(o.Platform); err != nil {
+	img, platform, err := c.choose(o.Platform)
+	if err != nil {
 		return "", "", err
 	}
 	if o.File == Stdout {
@@ -149,48 +144,29 @@ func (c *content) saveArchive(h host.Host, o SaveOptions) (path, platform string
 	return path, platform, err
 }
 
-// choose picks the image for one platform out of the index.
+// choose picks the image for one platform, and says which where there are several.
 func (c *content) choose(wanted string) (v1.Image, string, error) {
-	given := wanted != ""
-	if !given {
-		wanted = "linux/" + runtime.GOARCH
+	if c.index == nil && wanted == "" {
+		return c.image, "", nil
 	}
-	want, err := parsePlatform(wanted)
+	want, err := parsePlatform(cmp.Or(wanted, "linux/"+runtime.GOARCH))
 	if err != nil {
 		return nil, "", err
 	}
-	manifest, err := c.index.IndexManifest()
-	if err != nil {
+	img, is, have, err := c.pick(want)
+	switch {
+	case err != nil:
 		return nil, "", err
-	}
-	found, have := pick(manifest, want)
-	if found != nil {
-		img, err := c.index.Image(found.Digest)
-		return img, platformName(*found.Platform), err
-	}
-	if !given {
+	case img != nil && c.index == nil:
+		return img, "", nil
+	case img != nil:
+		return img, platformName(is), nil
+	case wanted == "":
 		return nil, "", clierr.Usagef("choose one with --platform: "+platformNames(have), "an archive holds one platform, and %s has several", c.tag)
+	case c.index == nil:
+		return nil, "", clierr.Usagef("it is for "+platformNames(have), "%s has no %s", c.tag, wanted)
 	}
 	return nil, "", clierr.Usagef("it has "+platformNames(have), "%s has no %s", c.tag, wanted)
-}
-
-// only refuses a platform that an image without an index is not for.
-func (c *content) only(wanted string) error {
-	if wanted == "" {
-		return nil
-	}
-	want, err := parsePlatform(wanted)
-	if err != nil {
-		return err
-	}
-	config, err := c.image.ConfigFile()
-	if err != nil {
-		return err
-	}
-	if is := config.Platform(); is == nil || !runsOn(*is, want) {
-		return clierr.Usagef("it is for "+strings.TrimSuffix(config.OS+"/"+config.Architecture+"/"+config.Variant, "/"), "%s has no %s", c.tag, wanted)
-	}
-	return nil
 }
 
 // writeFile replaces a file in one step, for a link the one behind it. What is no

@@ -7,9 +7,6 @@ import (
 	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -30,15 +27,13 @@ nonroot:x:65532:
 
 // systemBundles are the files that systems keep the certificates of the
 // authorities they trust in, those that crypto/x509 reads.
-func systemBundles() []string {
-	return []string{
-		"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch
-		"/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora, RHEL
-		"/etc/ssl/ca-bundle.pem",                            // SUSE
-		"/etc/pki/tls/cacert.pem",                           // OpenELEC
-		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // RHEL 7
-		"/etc/ssl/cert.pem",                                 // Alpine, macOS
-	}
+var systemBundles = []string{
+	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch
+	"/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora, RHEL
+	"/etc/ssl/ca-bundle.pem",                            // SUSE
+	"/etc/pki/tls/cacert.pem",                           // OpenELEC
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // RHEL 7
+	"/etc/ssl/cert.pem",                                 // Alpine, macOS
 }
 
 // scratch makes a base with nothing in it but what an operator needs.
@@ -47,24 +42,17 @@ func (b *builder) scratch() (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := writeLayer(filepath.Join(b.work, "scratch.tar.gz"), b.epoch, scratchFiles(certs))
+	l, err := b.layer(filepath.Join(b.work, "scratch.tar.gz"), "mysdk image build --base scratch",
+		"certificates, passwd, group, /tmp", scratchFiles(certs))
 	if err != nil {
 		return nil, err
 	}
 	made := &base{name: Scratch}
 	for _, p := range b.platforms {
-		img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		img, err := b.newImage(v1.ConfigFile{
 			OS: p.OS, Architecture: p.Architecture, Variant: p.Variant,
-			RootFS: v1.RootFS{Type: "layers"},
 			Config: v1.Config{Env: []string{"PATH=/", "SSL_CERT_FILE=" + certPath}},
-		})
-		if err != nil {
-			return nil, err
-		}
-		img, err = mutate.Append(img, mutate.Addendum{
-			Layer: l, MediaType: types.OCILayer,
-			History: v1.History{Created: v1.Time{Time: b.epoch}, CreatedBy: "mysdk image build --base scratch", Comment: "certificates, passwd, group, /tmp"},
-		})
+		}, l)
 		if err != nil {
 			return nil, err
 		}
@@ -90,29 +78,26 @@ func scratchFiles(certs []byte) []entry {
 // certificates are those that this machine trusts: SSL_CERT_FILE, else the
 // first of the systems' bundles that is there.
 func (b *builder) certificates() ([]byte, error) {
-	files := systemBundles()
+	const hint = "set SSL_CERT_FILE to a file of certificates in PEM"
+	files := systemBundles
 	named := b.host.Getenv("SSL_CERT_FILE")
 	if named != "" {
 		files = []string{b.host.Path(named)}
 	}
 	for _, file := range files {
 		data, err := b.host.Files.ReadFile(file)
-		if err != nil {
-			if named != "" {
-				return nil, clierr.Failedf("set SSL_CERT_FILE to a file of certificates in PEM, or unset it", "read the certificates for the base scratch: %w", err)
-			}
-			continue
-		}
 		certs, n := onlyCertificates(data)
-		if n == 0 && named != "" {
-			return nil, clierr.Failedf("set SSL_CERT_FILE to a file of certificates in PEM, or unset it", "there is no certificate in %s", file)
-		}
-		if n > 0 {
+		switch {
+		case n > 0:
 			b.progress("reading %d CA certificates from %s", n, file)
 			return certs, nil
+		case named != "" && err == nil:
+			return nil, clierr.Failedf(hint+", or unset it", "there is no certificate in %s", file)
+		case named != "":
+			return nil, clierr.Failedf(hint+", or unset it", "read the certificates for the base scratch: %w", err)
 		}
 	}
-	return nil, clierr.Failedf("set SSL_CERT_FILE to a file of certificates in PEM, such as https://curl.se/ca/cacert.pem",
+	return nil, clierr.Failedf(hint+", such as https://curl.se/ca/cacert.pem",
 		"this machine has no file with CA certificates, which the base scratch needs")
 }
 

@@ -17,7 +17,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/filelock"
@@ -46,14 +45,10 @@ type content struct {
 	from  origin
 }
 
-// storeDir is the directory of the image with that name, and its lock.
-func storeDir(h host.Host, tag name.Tag) (dir, lockFile string, err error) {
+// storeDir is the directory of the image with that name; its lock lies beside it.
+func storeDir(h host.Host, tag name.Tag) (string, error) {
 	root, err := storeRoot(h)
-	if err != nil {
-		return "", "", err
-	}
-	dir = filepath.Join(root, registry.FileKey(tag.Name()))
-	return dir, dir + ".lock", nil
+	return filepath.Join(root, registry.FileKey(tag.Name())), err
 }
 
 func storeRoot(h host.Host) (string, error) {
@@ -102,11 +97,11 @@ func (b *builder) store(ctx context.Context, base *base, parts []part) (Built, e
 		return Built{}, err
 	}
 	built.Digest = digest.String()
-	dir, lockFile, err := storeDir(b.host, b.tag)
+	dir, err := storeDir(b.host, b.tag)
 	if err != nil {
 		return Built{}, err
 	}
-	release, err := lock(ctx, lockFile, func() { b.progress("waiting for another command that uses %s", b.tag) })
+	release, err := lock(ctx, dir+".lock", func() { b.progress("waiting for another command that uses %s", b.tag) })
 	if err != nil {
 		return Built{}, err
 	}
@@ -201,14 +196,14 @@ func canonical(ref name.Reference) string {
 // openStored takes the image of that name out of the store. It stays locked
 // until release is called.
 func openStored(ctx context.Context, h host.Host, tag name.Tag, builder string, say func(string)) (c *content, release func() error, err error) {
-	dir, lockFile, err := storeDir(h, tag)
+	dir, err := storeDir(h, tag)
 	if err != nil {
 		return nil, nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, originFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, notStored(h, tag, builder)
 	}
-	release, err = lock(ctx, lockFile, func() { say(fmt.Sprintf("waiting for another command that uses %s", tag)) })
+	release, err = lock(ctx, dir+".lock", func() { say(fmt.Sprintf("waiting for another command that uses %s", tag)) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -232,7 +227,11 @@ func (c *content) foreign(h host.Host) string {
 
 // readStored is the reverse of writeStored.
 func readStored(dir string, tag name.Tag) (*content, error) {
-	c := &content{tag: tag}
+	c, err := readLayout(dir)
+	if err != nil {
+		return nil, err
+	}
+	c.tag = tag
 	data, err := os.ReadFile(filepath.Join(dir, originFile))
 	if err != nil {
 		return nil, err
@@ -240,6 +239,12 @@ func readStored(dir string, tag name.Tag) (*content, error) {
 	if err := json.Unmarshal(data, &c.from); err != nil {
 		return nil, fmt.Errorf("%s: %w", originFile, err)
 	}
+	return c, nil
+}
+
+// readLayout reads the first image of an OCI layout, with its SBOMs: the images
+// behind it.
+func readLayout(dir string) (*content, error) {
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
 		return nil, err
@@ -248,13 +253,14 @@ func readStored(dir string, tag name.Tag) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
+	c := &content{}
 	for i, d := range manifest.Manifests {
 		switch {
-		case i == 0 && d.MediaType == types.OCIImageIndex:
+		case i == 0 && d.MediaType.IsIndex():
 			c.index, err = index.ImageIndex(d.Digest)
 		case i == 0:
 			c.image, err = index.Image(d.Digest)
-		default:
+		case d.MediaType.IsImage():
 			var s v1.Image
 			s, err = index.Image(d.Digest)
 			c.sboms = append(c.sboms, s)
@@ -284,7 +290,6 @@ func notStored(h host.Host, tag name.Tag, builder string) error {
 	return clierr.Failedf(hint, "no image %s has been built", tag)
 }
 
-// storedNames are the names of the images in the store.
 func storedNames(h host.Host) []string {
 	root, err := storeRoot(h)
 	if err != nil {

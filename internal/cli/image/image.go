@@ -35,7 +35,6 @@ docker's.`,
 	return c
 }
 
-// buildOptions are the flags of image build.
 type buildOptions struct {
 	image.BuildOptions
 	push    bool
@@ -77,8 +76,8 @@ image as an OCI artifact that refers to it.`,
 		Args: contextArg,
 		RunE: func(c *cobra.Command, _ []string) error { return runBuild(c.Context(), f, o) },
 	}
-	imageFlag(c, &o.Image, "name of the image, with a tag")
 	fs := c.Flags()
+	fs.StringVarP(&o.Image, "image", "t", image.DefaultName, "name of the image, with a tag")
 	fs.StringSliceVar(&o.Platforms, "platform", nil, "platforms, separated by commas (default: linux on this machine's architecture)")
 	fs.StringVar(&o.Base, "base", image.DefaultBase, "image to build on, or scratch")
 	fs.StringArrayVar(&o.Labels, "label", nil, "KEY=VALUE to label the image with; may be repeated")
@@ -99,11 +98,6 @@ func contextArg(c *cobra.Command, args []string) error {
 		return nil
 	}
 	return cli.NoArguments("run it in the project's directory")(c, args)
-}
-
-// imageFlag is the flag that names an image in the store.
-func imageFlag(c *cobra.Command, value *string, usage string) {
-	c.Flags().StringVarP(value, "image", "t", image.DefaultName, usage)
 }
 
 // UseHTTPFlag is the flag for registries without TLS.
@@ -130,11 +124,9 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 		return err
 	}
 	start := f.Host.Now()
-	opts := o.BuildOptions
-	opts.Dir, opts.Title, opts.Tool, opts.NoSBOM = f.Host.Dir, p.Name, "mysdk-"+cli.ThisBuild().Version, o.sbom == "none"
-	opts.Progress = func(s string) { f.Say("%s", s) }
-	opts.Warn = f.WarnLine
-	built, err := image.Build(ctx, f.Host, opts)
+	o.Dir, o.Title, o.Tool, o.NoSBOM = f.Host.Dir, p.Name, "mysdk-"+cli.ThisBuild().Version, o.sbom == "none"
+	o.Progress, o.Warn = f.Progress, f.WarnLine
+	built, err := image.Build(ctx, f.Host, o.BuildOptions)
 	if err != nil {
 		return err
 	}
@@ -166,8 +158,7 @@ func offerImage(ctx context.Context, f *cli.Factory, name, img string) error {
 // PushImage pushes and says where to.
 func PushImage(ctx context.Context, f *cli.Factory, o image.PushOptions) (image.Pushed, error) {
 	start := f.Host.Now()
-	o.Progress = func(s string) { f.Say("%s", s) }
-	o.Warn = f.WarnLine
+	o.Progress, o.Warn = f.Progress, f.WarnLine
 	pushed, err := image.Push(ctx, f.Host, o)
 	if err == nil {
 		f.Say("Pushed %s after %s", pushed.Image, f.Since(start))
@@ -244,10 +235,8 @@ func runSave(ctx context.Context, f *cli.Factory, o *image.SaveOptions) error {
 			return err
 		}
 	}
-	opts := *o
-	opts.Progress = func(s string) { f.Say("%s", s) }
-	opts.Warn = f.WarnLine
-	saved, err := image.Save(ctx, f.Host, opts)
+	o.Progress, o.Warn = f.Progress, f.WarnLine
+	saved, err := image.Save(ctx, f.Host, *o)
 	if err != nil || saved.Path == image.Stdout {
 		return err
 	}
