@@ -33,7 +33,6 @@ type object struct {
 	isManager, crd             bool
 }
 
-// chart is a chart that is being made.
 type chart struct {
 	Input
 	templates
@@ -49,7 +48,8 @@ type chart struct {
 // Objects that cannot be read are an error, and so is a build without the
 // manager's Deployment.
 func Render(in Input) (map[string][]byte, error) {
-	c := &chart{Input: in, templates: newTemplates(in.Objects, in.Optional), values: newValues(in.Name)}
+	c := &chart{Input: in, templates: newTemplates(in.Objects, in.Optional)}
+	c.values = values{Name: in.Name, defaults: map[string]*yaml.Node{}, sections: map[string]bool{}}
 	if err := c.load(); err != nil {
 		return nil, err
 	}
@@ -116,11 +116,10 @@ func spread(n *yaml.Node) bool {
 }
 
 func newObject(n *yaml.Node) *object {
-	group, _, grouped := strings.Cut(text(n, "apiVersion"), "/")
-	if !grouped {
-		group = ""
+	o := &object{node: n, kind: text(n, "kind"), name: text(n, "metadata.name"), ns: text(n, "metadata.namespace")}
+	if group, _, ok := strings.Cut(text(n, "apiVersion"), "/"); ok {
+		o.group = group
 	}
-	o := &object{node: n, group: group, kind: text(n, "kind"), name: text(n, "metadata.name"), ns: text(n, "metadata.namespace")}
 	o.crd = o.kind == "CustomResourceDefinition"
 	return o
 }

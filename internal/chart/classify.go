@@ -20,26 +20,24 @@ type class struct {
 }
 
 // classes are in the order in which they are tried; the last one takes all.
-func classes() []class {
-	return []class{
-		{kind: "Namespace"}, // helm makes it: --create-namespace
-		{group: "apiextensions.k8s.io", kind: "CustomResourceDefinition", dir: "crd", when: "crd"},
-		{kind: "ServiceAccount", suffixes: managerName, dir: "rbac", when: "serviceAccount"},
-		{group: rbacGroup, suffixes: "metrics-auth-role|metrics-auth-rolebinding|metrics-reader", dir: "rbac", when: "metrics metrics.secure"},
-		{group: rbacGroup, kind: "ClusterRole|Role", suffixes: "-admin-role|-editor-role|-viewer-role", dir: "rbac", when: "rbac.helpers"},
-		{group: rbacGroup, dir: "rbac"},
-		{kind: "ServiceAccount", dir: "rbac"},
-		{group: "admissionregistration.k8s.io", dir: "webhook", when: "webhook"},
-		{kind: "Service", suffixes: "webhook-service", dir: "webhook", when: "webhook"},
-		{kind: "Service", suffixes: "metrics-service", dir: "metrics", when: "metrics"},
-		{group: "cert-manager.io", suffixes: "metrics-certs", dir: "cert-manager", when: "certManager metrics metrics.secure"},
-		{group: "cert-manager.io", kind: "Certificate", dir: "cert-manager", when: "certManager webhook"},
-		{group: "cert-manager.io", dir: "cert-manager", when: "certManager"},
-		{group: "monitoring.coreos.com", dir: "prometheus", when: "prometheus"},
-		{group: "networking.k8s.io", kind: "NetworkPolicy", suffixes: "webhook-traffic", dir: "network-policy", when: "networkPolicy webhook"},
-		{group: "networking.k8s.io", kind: "NetworkPolicy", dir: "network-policy", when: "networkPolicy"},
-		{dir: "extras"},
-	}
+var classes = []class{
+	{kind: "Namespace"}, // helm makes it: --create-namespace
+	{group: "apiextensions.k8s.io", kind: "CustomResourceDefinition", dir: "crd", when: "crd"},
+	{kind: "ServiceAccount", suffixes: managerName, dir: "rbac", when: "serviceAccount"},
+	{group: rbacGroup, suffixes: "metrics-auth-role|metrics-auth-rolebinding|metrics-reader", dir: "rbac", when: "metrics metrics.secure"},
+	{group: rbacGroup, kind: "ClusterRole|Role", suffixes: "-admin-role|-editor-role|-viewer-role", dir: "rbac", when: "rbac.helpers"},
+	{group: rbacGroup, dir: "rbac"},
+	{kind: "ServiceAccount", dir: "rbac"},
+	{group: "admissionregistration.k8s.io", dir: "webhook", when: "webhook"},
+	{kind: "Service", suffixes: "webhook-service", dir: "webhook", when: "webhook"},
+	{kind: "Service", suffixes: "metrics-service", dir: "metrics", when: "metrics"},
+	{group: "cert-manager.io", suffixes: "metrics-certs", dir: "cert-manager", when: "certManager metrics metrics.secure"},
+	{group: "cert-manager.io", kind: "Certificate", dir: "cert-manager", when: "certManager webhook"},
+	{group: "cert-manager.io", dir: "cert-manager", when: "certManager"},
+	{group: "monitoring.coreos.com", dir: "prometheus", when: "prometheus"},
+	{group: "networking.k8s.io", kind: "NetworkPolicy", suffixes: "webhook-traffic", dir: "network-policy", when: "networkPolicy webhook"},
+	{group: "networking.k8s.io", kind: "NetworkPolicy", dir: "network-policy", when: "networkPolicy"},
+	{dir: "extras"},
 }
 
 const rbacGroup = "rbac.authorization.k8s.io"
@@ -52,14 +50,13 @@ func (k class) takes(o *object) bool {
 // classify gives every object its directory and notes the sections of the
 // values that the chart has.
 func (c *chart) classify() {
-	all := classes()
 	for _, o := range c.objects {
 		if o.isManager {
 			o.dir, o.when = "manager", "manager"
 			c.values.enable("manager", true)
 			continue
 		}
-		k := all[slices.IndexFunc(all, func(k class) bool { return k.takes(o) })]
+		k := classes[slices.IndexFunc(classes, func(k class) bool { return k.takes(o) })]
 		o.dir, o.when = k.dir, k.when
 		if o.kind == "ClusterRole" && (k.when == "rbac.helpers" || o.name == c.prefix+"manager-role") {
 			c.roles = append(c.roles, o.name)
@@ -143,12 +140,13 @@ func (c *chart) condition() {
 
 // keep lets helm leave a CRD where it is, with the custom resources.
 func (c *chart) keep(meta *yaml.Node) {
-	notes := yamledit.Value(meta, "annotations")
-	if notes == nil {
-		meta.Content = append(meta.Content, c.lines("{{- if .Values.crd.keep }}\nannotations:\n  helm.sh/resource-policy: keep\n{{- end }}")...)
-		return
+	policy := "helm.sh/resource-policy: keep"
+	if notes := yamledit.Value(meta, "annotations"); notes != nil {
+		meta = notes
+	} else {
+		policy = "annotations:\n  " + policy
 	}
-	notes.Content = append(notes.Content, c.lines("{{- if .Values.crd.keep }}\nhelm.sh/resource-policy: keep\n{{- end }}")...)
+	meta.Content = append(meta.Content, c.lines("{{- if .Values.crd.keep }}\n"+policy+"\n{{- end }}")...)
 }
 
 // conversion takes the call of the webhook out of a CRD where there is none.

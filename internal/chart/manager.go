@@ -18,28 +18,26 @@ const webhookCerts = "/tmp/k8s-webhook-server/serving-certs"
 // setting is a field of the manager's Deployment that a value gives. What the
 // build has is the value's default; an empty value leaves the field out.
 type setting struct {
-	path  string // from the Deployment, its pod or its container
+	path  string // from the Deployment or its container
 	value string // below manager
 	empty string // the default where the build has none
 }
 
-// Settings of the Deployment, of the pod's spec and of the manager's container.
-func deploymentSettings() []setting {
-	return []setting{{"spec.replicas", "replicas", "1"}, {"spec.strategy", "strategy", "{}"}}
-}
-
-func podSettings() []setting {
-	return []setting{
-		{"affinity", "affinity", "{}"}, {"nodeSelector", "nodeSelector", "{}"}, {"tolerations", "tolerations", "[]"},
-		{"topologySpreadConstraints", "topologySpreadConstraints", "[]"}, {"priorityClassName", "priorityClassName", `""`},
-		{"imagePullSecrets", "imagePullSecrets", "[]"}, {"securityContext", "podSecurityContext", "{}"},
-		{"terminationGracePeriodSeconds", "terminationGracePeriodSeconds", "null"},
+// Settings of the Deployment with its pod, and of the manager's container.
+var (
+	deploymentSettings = []setting{
+		{"spec.replicas", "replicas", "1"}, {"spec.strategy", "strategy", "{}"},
+		{podSpec + ".affinity", "affinity", "{}"}, {podSpec + ".nodeSelector", "nodeSelector", "{}"}, {podSpec + ".tolerations", "tolerations", "[]"},
+		{podSpec + ".topologySpreadConstraints", "topologySpreadConstraints", "[]"},
+		{podSpec + ".priorityClassName", "priorityClassName", `""`}, {podSpec + ".imagePullSecrets", "imagePullSecrets", "[]"},
+		{podSpec + ".securityContext", "podSecurityContext", "{}"},
+		{podSpec + ".terminationGracePeriodSeconds", "terminationGracePeriodSeconds", "null"},
 	}
-}
+	containerSettings = []setting{{"resources", "resources", "{}"}, {"securityContext", "securityContext", "{}"}, {"imagePullPolicy", "image.pullPolicy", `""`}}
+)
 
-func containerSettings() []setting {
-	return []setting{{"resources", "resources", "{}"}, {"securityContext", "securityContext", "{}"}, {"imagePullPolicy", "image.pullPolicy", `""`}}
-}
+// podSpec is the path of the pod in a Deployment.
+const podSpec = "spec.template.spec"
 
 // argument is one of the manager's own arguments that values give.
 type argument struct {
@@ -49,20 +47,18 @@ type argument struct {
 	template string // in place of the whole argument
 }
 
-func arguments() []argument {
-	return []argument{
-		{"--metrics-bind-address=:", "metrics.port", "", "--metrics-bind-address={{ if .Values.metrics.enabled }}:{{ .Values.metrics.port }}{{ else }}0{{ end }}"},
-		{"--health-probe-bind-address=:", "manager.healthProbe.port", "", "--health-probe-bind-address=:{{ .Values.manager.healthProbe.port }}"},
-		{"--webhook-port=", "webhook.port", "webhook", "--webhook-port={{ .Values.webhook.port }}"},
-		{"--webhook-cert-path=", "", "webhook", ""},
-		{"--metrics-cert-path=", "", "certManager metrics metrics.secure", ""},
-		{"--metrics-secure=", "metrics.secure", "", "--metrics-secure={{ .Values.metrics.secure }}"},
-	}
+var arguments = []argument{
+	{"--metrics-bind-address=:", "metrics.port", "", "--metrics-bind-address={{ if .Values.metrics.enabled }}:{{ .Values.metrics.port }}{{ else }}0{{ end }}"},
+	{"--health-probe-bind-address=:", "manager.healthProbe.port", "", "--health-probe-bind-address=:{{ .Values.manager.healthProbe.port }}"},
+	{"--webhook-port=", "webhook.port", "webhook", "--webhook-port={{ .Values.webhook.port }}"},
+	{"--webhook-cert-path=", "", "webhook", ""},
+	{"--metrics-cert-path=", "", "certManager metrics metrics.secure", ""},
+	{"--metrics-secure=", "metrics.secure", "", "--metrics-secure={{ .Values.metrics.secure }}"},
 }
 
 // pod returns the pod's spec and the manager's container.
 func (c *chart) pod() (spec, container *yaml.Node, err error) {
-	spec = one(c.manager.node, "spec.template.spec")
+	spec = one(c.manager.node, podSpec)
 	all := at(spec, "containers.*")
 	if len(all) == 0 {
 		return nil, nil, clierr.Failedf("see config/manager/manager.yaml", "Deployment %s has no containers", c.manager.name)
@@ -89,13 +85,11 @@ func (c *chart) readManager() error {
 	c.volumes(spec, container, certs)
 	c.environment(container)
 	c.image(container)
-	for _, list := range []struct {
-		n        *yaml.Node
-		settings []setting
-	}{{c.manager.node, deploymentSettings()}, {spec, podSettings()}, {container, containerSettings()}} {
-		for _, s := range list.settings {
-			c.set(list.n, s)
-		}
+	for _, s := range deploymentSettings {
+		c.set(c.manager.node, s)
+	}
+	for _, s := range containerSettings {
+		c.set(container, s)
 	}
 	for _, e := range []struct{ path, value string }{
 		{"metadata.labels", ".Values.manager.labels"}, {"metadata.annotations", ".Values.manager.annotations"},
@@ -112,7 +106,6 @@ func (c *chart) readManager() error {
 	return nil
 }
 
-// first moves a mapping's key to its front.
 func first(m *yaml.Node, key string) {
 	if value := yamledit.Value(m, key); value != nil {
 		yamledit.Remove(m, key)
@@ -120,7 +113,6 @@ func first(m *yaml.Node, key string) {
 	}
 }
 
-// set puts a value in place of a field.
 func (c *chart) set(n *yaml.Node, s setting) {
 	m, key := parent(n, s.path)
 	old := yamledit.Value(m, key)
@@ -138,13 +130,11 @@ func (c *chart) set(n *yaml.Node, s setting) {
 
 // replace puts other entries in place of a mapping's key, or at its end.
 func replace(m *yaml.Node, key string, entries []*yaml.Node) {
-	for i := 0; i < len(m.Content); i += 2 {
-		if m.Content[i].Value == key {
-			m.Content = slices.Replace(m.Content, i, i+2, entries...)
-			return
-		}
+	if i := yamledit.Index(m, key); i > 0 {
+		m.Content = slices.Replace(m.Content, i-1, i+1, entries...)
+	} else {
+		m.Content = append(m.Content, entries...)
 	}
-	m.Content = append(m.Content, entries...)
 }
 
 // extend lets a value add entries to a mapping; it cannot change those that are
@@ -182,8 +172,8 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 			continue
 		case strings.HasSuffix(a.flag, "-cert-path="):
 			certs[value] = a.when
-		default:
-			c.values.set(a.value, untyped(value), "")
+		default: // YAML finds out the type of the value
+			c.values.set(a.value, &yaml.Node{Kind: yaml.ScalarNode, Value: value}, "")
 		}
 		if a.value == "metrics.secure" {
 			c.values.enable(a.value, value == "true")
@@ -191,7 +181,11 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 		if a.template != "" {
 			n = c.scalar(a.template)
 		}
-		out = append(out, c.between(n, c.enabled(a.when))...)
+		if when := c.enabled(a.when); when != "" {
+			out = append(out, c.line("{{- if "+when+" }}"), n, c.line("{{- end }}"))
+		} else {
+			out = append(out, n)
+		}
 		if a.flag == "--metrics-bind-address=:" && !hasArgument(args, "--metrics-secure") {
 			c.values.enable("metrics.secure", true)
 			out = append(out, c.line("{{- if not .Values.metrics.secure }}\n- --metrics-secure=false\n{{- end }}"))
@@ -216,14 +210,12 @@ func (c *chart) takes(value string) bool {
 	return value == "" || c.values.Has(section)
 }
 
-// hasArgument reports whether one of the arguments begins with a text.
 func hasArgument(args *yaml.Node, prefix string) bool {
 	return slices.ContainsFunc(at(args, "*"), func(n *yaml.Node) bool { return strings.HasPrefix(n.Value, prefix) })
 }
 
-// argumentOf finds the argument that a text is, and its value.
 func argumentOf(text string) (*argument, string) {
-	for _, a := range arguments() {
+	for _, a := range arguments {
 		if value, ok := strings.CutPrefix(text, a.flag); ok {
 			return &a, value
 		}
@@ -233,17 +225,6 @@ func argumentOf(text string) (*argument, string) {
 	}
 	return nil, ""
 }
-
-// between is an entry of a list with its condition, if it has one.
-func (c *chart) between(n *yaml.Node, when string) []*yaml.Node {
-	if when == "" {
-		return []*yaml.Node{n}
-	}
-	return []*yaml.Node{c.line("{{- if " + when + " }}"), n, c.line("{{- end }}")}
-}
-
-// untyped is a scalar whose type YAML finds out.
-func untyped(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
 
 // ports drops the webhook server's port where there are no webhooks.
 func (c *chart) ports(container *yaml.Node) {
@@ -280,7 +261,6 @@ func (c *chart) volumes(spec, container *yaml.Node, certs map[string]string) {
 	}
 }
 
-// environment puts values in place of the environment.
 func (c *chart) environment(container *yaml.Node) {
 	c.values.set("manager.env", yamledit.Value(container, "env"), "[]")
 	replace(container, "env", c.lines("{{- with "+strings.Trim(c.call("managerEnv", "$"), "{} ")+" | fromYamlArray }}\nenv:\n  {{- toYaml . | nindent @2 }}\n{{- end }}"))
@@ -322,47 +302,39 @@ func (c *chart) image(container *yaml.Node) {
 // one that the value has by default.
 type replacement struct {
 	dir, path string
-	was       string // name of the value, or the text itself
-	template  string
+	was       string // name of the value; https: the text itself
 }
 
-func replacements() []replacement {
-	const scheme = "{{ if .Values.metrics.secure }}https{{ else }}http{{ end }}"
-	metrics, webhook, health := "{{ .Values.metrics.port }}", "{{ .Values.webhook.port }}", "{{ .Values.manager.healthProbe.port }}"
-	containers := "spec.template.spec.containers.*."
-	return []replacement{
-		{"metrics", "spec.ports.*.port", "metrics.port", metrics},
-		{"metrics", "spec.ports.*.targetPort", "metrics.port", metrics},
-		{"metrics", "spec.ports.*.name", "https", scheme},
-		{"prometheus", "spec.endpoints.*.port", "https", scheme},
-		{"prometheus", "spec.endpoints.*.scheme", "https", scheme},
-		{"network-policy", "spec.ingress.*.ports.*.port", "metrics.port", metrics},
-		{"network-policy", "spec.ingress.*.ports.*.port", "webhook.port", webhook},
-		{"webhook", "spec.ports.*.targetPort", "webhook.port", webhook},
-		{"manager", containers + "ports.*.containerPort", "webhook.port", webhook},
-		{"manager", containers + "ports.*.containerPort", "metrics.port", metrics},
-		{"manager", containers + "ports.*.containerPort", "manager.healthProbe.port", health},
-		{"manager", containers + "livenessProbe.httpGet.port", "manager.healthProbe.port", health},
-		{"manager", containers + "readinessProbe.httpGet.port", "manager.healthProbe.port", health},
-	}
+var replacements = []replacement{
+	{"metrics", "spec.ports.*.port", "metrics.port"},
+	{"metrics", "spec.ports.*.targetPort", "metrics.port"},
+	{"metrics", "spec.ports.*.name", "https"},
+	{"prometheus", "spec.endpoints.*.port", "https"},
+	{"prometheus", "spec.endpoints.*.scheme", "https"},
+	{"network-policy", "spec.ingress.*.ports.*.port", "metrics.port"},
+	{"network-policy", "spec.ingress.*.ports.*.port", "webhook.port"},
+	{"webhook", "spec.ports.*.targetPort", "webhook.port"},
+	{"manager", podSpec + ".containers.*.ports.*.containerPort", "webhook.port"},
+	{"manager", podSpec + ".containers.*.ports.*.containerPort", "metrics.port"},
+	{"manager", podSpec + ".containers.*.ports.*.containerPort", "manager.healthProbe.port"},
+	{"manager", podSpec + ".containers.*.livenessProbe.httpGet.port", "manager.healthProbe.port"},
+	{"manager", podSpec + ".containers.*.readinessProbe.httpGet.port", "manager.healthProbe.port"},
 }
 
 // parametrize puts values in place of ports and schemes.
 func (c *chart) parametrize() {
-	for _, r := range replacements() {
-		was := r.was
-		if strings.Contains(r.was, ".") {
-			was = c.values.text(r.was)
-		} else if !c.values.On("metrics.secure") {
-			continue
-		}
-		for _, o := range c.objects {
-			if o.dir != r.dir {
+	for _, r := range replacements {
+		was, template := c.values.text(r.was), "{{ .Values."+r.was+" }}"
+		if r.was == "https" {
+			was, template = r.was, "{{ if .Values.metrics.secure }}https{{ else }}http{{ end }}"
+			if !c.values.On("metrics.secure") {
 				continue
 			}
+		}
+		for _, o := range c.objects {
 			for _, n := range at(o.node, r.path) {
-				if was != "" && n.Value == was {
-					*n = *c.scalar(r.template)
+				if o.dir == r.dir && was != "" && n.Value == was {
+					*n = *c.scalar(template)
 				}
 			}
 		}

@@ -4,9 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -53,12 +52,7 @@ func Unpack(data []byte) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for _, f := range r.File {
-		in, err := f.Open()
-		if err != nil {
-			return nil, err
-		}
-		files[f.Name], err = io.ReadAll(in)
-		if err := errors.Join(err, in.Close()); err != nil {
+		if files[f.Name], err = fs.ReadFile(r, f.Name); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
@@ -119,7 +113,6 @@ func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), 
 	return p, nil
 }
 
-// overwrite is Merge with force.
 func (p *Plan) overwrite(names []string, now, mine map[string][]byte) {
 	for _, name := range names {
 		switch {
@@ -149,22 +142,18 @@ func check(base, now, mine map[string][]byte) error {
 	case len(rejects) > 0:
 		return clierr.Failedf("take over what you want of it ('patch -p1 <DIR/FILE"+RejectSuffix+"' takes all) and remove it", "an earlier conflict is not resolved: %s", strings.Join(rejects, ", "))
 	case base == nil && len(other) > 0:
+		n := len(other)
+		if n > 3 {
+			other = append(other[:3], "...")
+		}
 		return clierr.Failedf("commit the chart, then add --force: it overwrites all but Chart.yaml and your values",
-			"the chart there is not mysdk's, and %d files differ: %s", len(other), strings.Join(other[:min(len(other), 3)], ", ")+more(other))
+			"the chart there is not mysdk's, and %d files differ: %s", n, strings.Join(other, ", "))
 	case base != nil && mine[chartFile] == nil:
 		return clierr.Failedf("restore it from version control, or add --force to write the chart again", "the chart has no %s", chartFile)
 	}
 	return cmp.Or(parses(chartFile, mine[chartFile]), parses(valuesFile, mine[valuesFile]))
 }
 
-func more(list []string) string {
-	if len(list) <= 3 {
-		return ""
-	}
-	return ", ..."
-}
-
-// merge decides on one file.
 func (p *Plan) merge(name string, base, now, mine map[string][]byte) {
 	is, was, own := now[name], base[name], mine[name]
 	switch {

@@ -122,19 +122,16 @@ func modern(values, now []byte) []byte {
 	top, lines := doc.Content[0], strings.SplitAfter(string(values), "\n")
 	step := strings.Repeat(" ", max(indentation(values), 1))
 	for i := 1; i < len(top.Content); i += 2 {
-		section, name := top.Content[i], top.Content[i-1].Value
-		today, _ := sections[name].(map[string]any)
-		if _, ok := today["enabled"]; !ok && name != "rbacHelpers" {
+		key, section := top.Content[i-1], top.Content[i]
+		today, _ := sections[key.Value].(map[string]any)
+		if _, ok := today["enabled"]; !ok && key.Value != "rbacHelpers" {
 			continue
 		}
-		for k := 0; section.Kind == yaml.MappingNode && k < len(section.Content); k += 2 {
-			if key := section.Content[k]; key.Value == "enable" && yamledit.Value(section, "enabled") == nil {
-				lines[key.Line-1] = strings.Replace(lines[key.Line-1], "enable", "enabled", 1)
-			}
+		if at := yamledit.Index(section, "enable"); at > 0 && yamledit.Value(section, "enabled") == nil {
+			line := &lines[section.Content[at-1].Line-1]
+			*line = strings.Replace(*line, "enable", "enabled", 1)
 		}
-	}
-	for i := 0; i < len(top.Content); i += 2 {
-		if key := top.Content[i]; key.Value == "rbacHelpers" && yamledit.Value(top, "rbac") == nil {
+		if key.Value == "rbacHelpers" && yamledit.Value(top, "rbac") == nil {
 			lines[key.Line-1] = strings.Replace(lines[key.Line-1], "rbacHelpers:", "rbac:\n"+step+"helpers:", 1)
 			for n := key.Line; n < len(lines) && (strings.HasPrefix(lines[n], " ") || strings.TrimSpace(lines[n]) == ""); n++ {
 				if strings.TrimSpace(lines[n]) != "" {

@@ -77,7 +77,6 @@ func (c *chart) rename() {
 	}
 }
 
-// call includes one of the chart's helpers.
 func (c *chart) call(helper, args string) string {
 	return `{{ include "` + c.Name + "." + helper + `" ` + args + ` }}`
 }

@@ -26,7 +26,6 @@ type templates struct {
 
 var column = lazy.Delayed(`@(\d+)`)
 
-// newTemplates returns templates for objects.
 func newTemplates(objects ...[]byte) templates {
 	mark := "qTMPL"
 	for slices.ContainsFunc(objects, func(data []byte) bool { return bytes.Contains(data, []byte(mark)) }) {
@@ -85,12 +84,9 @@ func (t *templates) text(number string) string {
 
 // wrap puts the entry of a mapping between an if and its end.
 func (t *templates) wrap(m *yaml.Node, key, when string) {
-	for i := 0; i < len(m.Content); i += 2 {
-		if m.Content[i].Value == key {
-			m.Content = slices.Insert(m.Content, i+2, t.lines("{{- end }}")...)
-			m.Content = slices.Insert(m.Content, i, t.lines("{{- if "+when+" }}")...)
-			return
-		}
+	if i := yamledit.Index(m, key); i > 0 {
+		m.Content = slices.Insert(m.Content, i+1, t.lines("{{- end }}")...)
+		m.Content = slices.Insert(m.Content, i-1, t.lines("{{- if "+when+" }}")...)
 	}
 }
 
@@ -107,21 +103,20 @@ func (t *templates) some(m *yaml.Node, key string, when func(*yaml.Node) string,
 	if n.Kind == yaml.MappingNode {
 		step = 2
 	}
-	end := func(text string) []*yaml.Node { return t.lines(text)[:step] }
+	line := func(text string) []*yaml.Node { return t.lines(text)[:step] }
 	conditions, always := slices.Clone(more), false
 	var out []*yaml.Node
 	for i := 0; i < len(n.Content); i += step {
 		entry := n.Content[i : i+step]
 		w := when(entry[0])
 		if w == "" {
-			always = true
-			out = append(out, entry...)
+			always, out = true, append(out, entry...)
 			continue
 		}
 		if !slices.Contains(conditions, w) {
 			conditions = append(conditions, w)
 		}
-		out = slices.Concat(out, end("{{- if "+w+" }}"), entry, end("{{- end }}"))
+		out = slices.Concat(out, line("{{- if "+w+" }}"), entry, line("{{- end }}"))
 	}
 	switch {
 	case always || len(n.Content) == 0:

@@ -31,10 +31,6 @@ type values struct {
 	sections  map[string]bool // whether each is enabled by default
 }
 
-func newValues(name string) values {
-	return values{Name: name, defaults: map[string]*yaml.Node{}, sections: map[string]bool{}}
-}
-
 // enable notes that the chart has a section, and whether something in it is
 // installed by default.
 func (v *values) enable(section string, on bool) { v.sections[section] = v.sections[section] || on }

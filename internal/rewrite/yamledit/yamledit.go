@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// index is where a mapping has the value of a key, 0 where there is none.
-func index(n *yaml.Node, key string) int {
+// Index is where a mapping has the value of a key, 0 where there is none.
+func Index(n *yaml.Node, key string) int {
 	for i := 1; n != nil && n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
 		if n.Content[i-1].Value == key {
 			return i
@@ -25,7 +25,7 @@ func index(n *yaml.Node, key string) int {
 
 // Value is the value of a key, nil where there is none.
 func Value(n *yaml.Node, key string) *yaml.Node {
-	if i := index(n, key); i > 0 {
+	if i := Index(n, key); i > 0 {
 		return n.Content[i]
 	}
 	return nil
@@ -51,7 +51,7 @@ func Lookup(n *yaml.Node, path string) *yaml.Node {
 
 // Set gives a mapping's key a value, in its place if it is there.
 func Set(n *yaml.Node, key string, value *yaml.Node) {
-	if i := index(n, key); i > 0 {
+	if i := Index(n, key); i > 0 {
 		n.Content[i] = value
 		return
 	}
@@ -75,7 +75,7 @@ func Mapping(n *yaml.Node, path ...string) *yaml.Node {
 
 // Remove takes a key with its value out of a mapping.
 func Remove(n *yaml.Node, key string) {
-	if i := index(n, key); i > 0 {
+	if i := Index(n, key); i > 0 {
 		n.Content = slices.Delete(n.Content, i-1, i+1)
 	}
 }
