@@ -20,21 +20,17 @@ import (
 	"github.com/example/mysdk/internal/olm/run"
 )
 
-// deployOptions are the flags of deploy, undeploy and build-installer.
-type deployOptions struct {
+// options are the flags of the commands, each of which has some.
+type options struct {
 	cli.Target
-	image   string
-	wait    bool
-	timeout time.Duration
-	crds    bool
-	yes     bool
-	force   bool
-	dryRun  bool
+	image                          string
+	timeout                        time.Duration
+	wait, crds, yes, force, dryRun bool
 }
 
 // NewDeploy is 'mysdk deploy'.
 func NewDeploy(f *cli.Factory) *cobra.Command {
-	o := &deployOptions{}
+	o := &options{}
 	c := &cobra.Command{
 		Use: "deploy", Short: "Deploy the operator to a cluster and wait until it is ready", GroupID: "run",
 		Long: `Deploy the operator to a cluster and wait until it is ready.
@@ -67,7 +63,7 @@ unless you confirm, and namespaces always.`,
 
 // NewBuildInstaller is 'mysdk build-installer'.
 func NewBuildInstaller(f *cli.Factory) *cobra.Command {
-	o := &deployOptions{}
+	o := &options{}
 	c := &cobra.Command{
 		Use: "build-installer", Short: "Write the manifests that deploy applies to dist/install.yaml", GroupID: "write",
 		Example: "  mysdk build-installer --image registry.example.com/shop-operator:v0.1.0",
@@ -78,14 +74,14 @@ func NewBuildInstaller(f *cli.Factory) *cobra.Command {
 	return c
 }
 
-func (o *deployOptions) bindImage(c *cobra.Command) {
+func (o *options) bindImage(c *cobra.Command) {
 	c.Flags().StringVar(&o.image, "image", "", "the operator's image (default: the one in "+cli.ImageFile+")")
 }
 
 // runDeploy applies config/default as one set and waits for the operator. A CRD
 // that an earlier undeploy left to be deleted is waited for and applied again:
 // only the operator that comes up here can remove the finalizers which hold it.
-func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
+func runDeploy(ctx context.Context, f *cli.Factory, o *options) error {
 	_, objects, err := f.OperatorManifests(ctx, o.image)
 	if err != nil {
 		return err
@@ -165,17 +161,11 @@ func refuseBesideRun(ctx context.Context, f *cli.Factory, client *kube.Client, o
 }
 
 // applyAgain applies what a finished deletion took away, and restarts the
-// operator, which prepares its CRDs when it starts.
+// operator, which prepares its CRDs when it starts, as kubectl rollout restart does.
 func applyAgain(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet, objects []*unstructured.Unstructured) error {
 	if _, err := client.ApplySet(ctx, set, objects, kube.ApplyOptions{Force: true, Progress: f.TellChange}); err != nil {
 		return err
 	}
-	return restart(ctx, f, client, objects)
-}
-
-// restart restarts the pods of the Deployments among objects, as kubectl rollout
-// restart does.
-func restart(ctx context.Context, f *cli.Factory, client *kube.Client, objects []*unstructured.Unstructured) error {
 	for _, u := range objects {
 		if u.GetKind() != "Deployment" {
 			continue
@@ -194,7 +184,7 @@ func restart(ctx context.Context, f *cli.Factory, client *kube.Client, objects [
 	return nil
 }
 
-func runBuildInstaller(ctx context.Context, f *cli.Factory, o *deployOptions) error {
+func runBuildInstaller(ctx context.Context, f *cli.Factory, o *options) error {
 	data, objects, err := f.OperatorManifests(ctx, o.image)
 	if err != nil {
 		return err

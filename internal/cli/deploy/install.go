@@ -14,18 +14,9 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// installOptions are the flags of install and uninstall.
-type installOptions struct {
-	cli.Target
-	yes     bool
-	force   bool
-	dryRun  bool
-	timeout time.Duration
-}
-
 // NewInstall is 'mysdk install'.
 func NewInstall(f *cli.Factory) *cobra.Command {
-	o := &installOptions{}
+	o := &options{}
 	c := &cobra.Command{
 		Use: "install", Short: "Apply the project's CRDs to a cluster and wait until they are served", GroupID: "run",
 		Example: "  mysdk install\n  mysdk install --context kind-dev",
@@ -39,7 +30,7 @@ func NewInstall(f *cli.Factory) *cobra.Command {
 
 // NewUninstall is 'mysdk uninstall'.
 func NewUninstall(f *cli.Factory) *cobra.Command {
-	o := &installOptions{}
+	o := &options{}
 	c := &cobra.Command{
 		Use: "uninstall", Short: "Delete the project's CRDs (asks before deleting custom resources)", GroupID: "run",
 		Long: `Delete the project's CRDs from a cluster. If there are custom resources, which
@@ -61,7 +52,7 @@ cleaned up is left behind.`,
 	return c
 }
 
-func runInstall(ctx context.Context, f *cli.Factory, o *installOptions) error {
+func runInstall(ctx context.Context, f *cli.Factory, o *options) error {
 	crds, err := f.SomeCRDs(ctx)
 	if err != nil {
 		return err
@@ -81,7 +72,7 @@ func runInstall(ctx context.Context, f *cli.Factory, o *installOptions) error {
 	return err
 }
 
-func runUninstall(ctx context.Context, f *cli.Factory, o *installOptions) error {
+func runUninstall(ctx context.Context, f *cli.Factory, o *options) error {
 	f.OrAsIs = true // CRDs can go while the code is broken
 	crds, err := f.SomeCRDs(ctx)
 	if err != nil {
@@ -118,7 +109,6 @@ func deleteCRDs(ctx context.Context, f *cli.Factory, c *kube.Client, crds []*uns
 	return done && err == nil, err
 }
 
-// countObjects lists how many objects of which kinds there are.
 func countObjects(counts []kube.InstanceCount) string {
 	var list []string
 	for _, c := range counts {

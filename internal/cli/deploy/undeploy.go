@@ -29,7 +29,7 @@ const (
 
 // NewUndeploy is 'mysdk undeploy'.
 func NewUndeploy(f *cli.Factory) *cobra.Command {
-	o := &deployOptions{}
+	o := &options{}
 	c := &cobra.Command{
 		Use: "undeploy", Short: "Delete the operator from a cluster and keep its CRDs", GroupID: "run",
 		Long: `Delete the operator from a cluster and keep its CRDs.
@@ -55,7 +55,7 @@ when there are none left, and --crds deletes them while it still runs.`,
 	return c
 }
 
-func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
+func runUndeploy(ctx context.Context, f *cli.Factory, o *options) error {
 	if o.force && !o.crds {
 		return clierr.Usagef("add --crds, or leave out --force", "--force requires --crds")
 	}
@@ -127,10 +127,12 @@ func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objec
 		members = append(members, kube.Without(more, members)...)
 	}
 	for _, u := range append(objects, kube.Without(members, objects)...) {
+		// config/default/kustomization.yaml may put the operator into a namespace that no cluster lets go.
+		everywhere := u.GetKind() == "Namespace" && (u.GetName() == "default" || strings.HasPrefix(u.GetName(), "kube-"))
 		switch {
 		case u.GetKind() == crdKind:
 			crds = append(crds, u)
-		case !everyClusterHas(u):
+		case !everywhere:
 			rest = append(rest, u)
 		}
 	}
@@ -184,7 +186,7 @@ func withoutUsed(ctx context.Context, f *cli.Factory, client *kube.Client, crds,
 
 // dependents warns of custom resources that need the operator, or waits until
 // there are none.
-func dependents(ctx context.Context, f *cli.Factory, client *kube.Client, crds []*unstructured.Unstructured, o *deployOptions) error {
+func dependents(ctx context.Context, f *cli.Factory, client *kube.Client, crds []*unstructured.Unstructured, o *options) error {
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	for told := ""; ; {
@@ -226,12 +228,6 @@ func needsOperator(counts []kube.InstanceCount) string {
 	return strings.Join(list, "; ")
 }
 
-// everyClusterHas reports whether u is a namespace that no cluster lets go, which
-// operators can be deployed into by config/default/kustomization.yaml.
-func everyClusterHas(u *unstructured.Unstructured) bool {
-	return u.GetKind() == "Namespace" && (u.GetName() == "default" || strings.HasPrefix(u.GetName(), "kube-"))
-}
-
 // applySet is what the cluster knows the objects of this project by.
 func applySet(f *cli.Factory, client *kube.Client, objects []*unstructured.Unstructured) (kube.ApplySet, error) {
 	p, _, err := f.LoadProject()
@@ -265,8 +261,8 @@ func warnElsewhere(ctx context.Context, f *cli.Factory, client *kube.Client, set
 
 // prune deletes what earlier deploys have applied and this one has not, and names
 // those in other namespaces. What holds data stays, unless the user agrees.
-func prune(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet, stale, objects []*unstructured.Unstructured, o *deployOptions) error {
-	var gone, kept []*unstructured.Unstructured
+func prune(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet, stale, objects []*unstructured.Unstructured, o *options) error {
+	var kept []*unstructured.Unstructured
 	for _, u := range stale {
 		keep, err := keeps(ctx, f, client, u, o)
 		if err != nil {
@@ -274,10 +270,9 @@ func prune(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.Ap
 		}
 		if keep {
 			kept = append(kept, u)
-		} else {
-			gone = append(gone, u)
 		}
 	}
+	gone := kube.Without(stale, kept)
 	if _, err := client.Delete(ctx, gone, kube.DeleteOptions{DryRun: o.dryRun, Progress: f.Teller(o.dryRun)}); err != nil {
 		return err
 	}
@@ -291,7 +286,7 @@ func prune(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.Ap
 
 // keeps reports whether u, which the project has no more, stays in the cluster
 // because of what it holds.
-func keeps(ctx context.Context, f *cli.Factory, client *kube.Client, u *unstructured.Unstructured, o *deployOptions) (bool, error) {
+func keeps(ctx context.Context, f *cli.Factory, client *kube.Client, u *unstructured.Unstructured, o *options) (bool, error) {
 	holds := "data"
 	switch u.GetKind() {
 	case crdKind:
