@@ -19,16 +19,14 @@ import (
 const ConfigFile = Dir + "/custom-metrics/config.yaml"
 
 type config struct {
-	CustomMetrics []item `yaml:"customMetrics"`
+	CustomMetrics []Metric `yaml:"customMetrics"`
 }
-
-type item struct{ Metric }
 
 var lineOf = lazy.Delayed(`line (\d+): (.*)`)
 
 // ReadConfig reads ConfigFile. Entries that kubebuilder leaves out because it
 // cannot read them are errors with their line.
-func ReadConfig(data []byte) (all []Metric, err error) {
+func ReadConfig(data []byte) ([]Metric, error) {
 	var c config
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
@@ -39,14 +37,11 @@ func ReadConfig(data []byte) (all []Metric, err error) {
 		}
 		return nil, clierr.Failedf("customMetrics lists entries with metric, type (counter, gauge, histogram or summary), expr and unit; metric and type are enough, and so is expr", "%s", text)
 	}
-	for _, i := range c.CustomMetrics {
-		all = append(all, i.Metric)
-	}
-	return all, nil
+	return c.CustomMetrics, nil
 }
 
-// UnmarshalYAML checks an entry.
-func (i *item) UnmarshalYAML(n *yaml.Node) error {
+// UnmarshalYAML checks an entry of ConfigFile.
+func (m *Metric) UnmarshalYAML(n *yaml.Node) error {
 	fields := map[string]string{}
 	if err := n.Decode(&fields); err != nil {
 		return err
@@ -56,16 +51,16 @@ func (i *item) UnmarshalYAML(n *yaml.Node) error {
 			return fmt.Errorf("line %d: field %s not found", key.Line, key.Value)
 		}
 	}
-	i.Metric = Metric{Name: fields["metric"], Kind: strings.ToLower(fields["type"]), Expr: fields["expr"], Unit: fields["unit"]}
+	*m = Metric{Name: fields["metric"], Kind: strings.ToLower(fields["type"]), Expr: fields["expr"], Unit: fields["unit"]}
 	// Kubebuilder puts the text between the quotes of a dashboard as it is.
 	var text string
-	if strings.Contains(i.Expr, `\"`) && json.Unmarshal([]byte(`"`+i.Expr+`"`), &text) == nil {
-		i.Expr = text
+	if strings.Contains(m.Expr, `\"`) && json.Unmarshal([]byte(`"`+m.Expr+`"`), &text) == nil {
+		m.Expr = text
 	}
 	switch {
-	case !slices.Contains([]string{"", "counter", "gauge", "histogram", "summary"}, i.Kind):
-		return fmt.Errorf("line %d: unknown type %q", n.Line, i.Kind)
-	case i.Expr == "" && (i.Name == "" || i.Kind == ""):
+	case !slices.Contains([]string{"", "counter", "gauge", "histogram", "summary"}, m.Kind):
+		return fmt.Errorf("line %d: unknown type %q", n.Line, m.Kind)
+	case m.Expr == "" && (m.Name == "" || m.Kind == ""):
 		return fmt.Errorf("line %d: neither expr nor metric and type", n.Line)
 	}
 	return nil

@@ -180,7 +180,6 @@ func (f *finder) options(opts *ast.CompositeLit) (name, help string, ok bool) {
 	return name, fields["Help"], fields["Name"] != ""
 }
 
-// text is the value of a constant.
 func (f *finder) text(x ast.Expr) (string, bool) {
 	v := f.info.Types[x].Value
 	if v == nil || v.Kind() != constant.String {

@@ -109,7 +109,7 @@ func TestReadConfig(t *testing.T) {
 		"unknown type":  {in: "customMetrics:\n- metric: a\n  type: timer\n", err: `:2: unknown type "timer"`},
 		"no type":       {in: "customMetrics:\n- metric: a\n", err: ":2: neither expr nor metric and type"},
 		"only a unit":   {in: "customMetrics:\n- expr: a\n- unit: s\n", err: ":3: neither expr nor metric and type"},
-		"not a list":    {in: "customMetrics:\n  a: b\n", err: ":2: cannot unmarshal !!map into []grafana.item"},
+		"not a list":    {in: "customMetrics:\n  a: b\n", err: ":2: cannot unmarshal !!map into []grafana.Metric"},
 		"not a mapping": {in: "customMetrics:\n- a\n", err: ":2: cannot unmarshal !!str `a` into map[string]string"},
 		"a list inside": {in: "customMetrics:\n- metric: [a]\n", err: ":2: cannot unmarshal !!seq into string"},
 		"not YAML":      {in: "customMetrics:\n- metric: a\n\texpr: b\n", err: ":2: found a tab character that violates indentation"},
