@@ -103,11 +103,8 @@ func (m *Mirror) Follow(ctx context.Context, c *kube.Client) error {
 	m.mu.Unlock()
 	for {
 		kinds, err := c.Kinds(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return err
+		if ctx.Err() != nil || err != nil {
+			return cmp.Or(ctx.Err(), err)
 		}
 		m.followKinds(ctx, c, kinds)
 		pause := askAnyway
@@ -165,7 +162,6 @@ func (m *Mirror) followKinds(ctx context.Context, c *kube.Client, kinds []kube.K
 	}
 }
 
-// forget drops the objects of a kind that is served no more.
 func (m *Mirror) forget(gk schema.GroupKind) {
 	delete(m.kinds, gk)
 	delete(m.first, gk)
@@ -190,7 +186,6 @@ func (m *Mirror) missesKinds() bool {
 	return false
 }
 
-// replace takes in a list of all objects of a kind.
 func (m *Mirror) replace(k kube.Kind, objs []*unstructured.Unstructured, revision string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -324,13 +319,11 @@ func (m *Mirror) Changed() <-chan struct{} {
 	return m.changed
 }
 
-// Now returns what there is, and a channel that is closed when that changes.
-func (m *Mirror) Now() (Snapshot, <-chan struct{}) {
+// Now returns what there is.
+func (m *Mirror) Now() Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Snapshot{
-		Ready: m.begun, Kinds: maps.Clone(m.kinds), Objects: maps.Clone(m.objects), Log: slices.Clone(m.log),
-	}, m.changed
+	return Snapshot{Ready: m.begun, Kinds: maps.Clone(m.kinds), Objects: maps.Clone(m.objects), Log: slices.Clone(m.log)}
 }
 
 // At returns the objects as they were after the change with that Seq; with one

@@ -61,7 +61,10 @@ func Tree(objs map[Key]*unstructured.Unstructured) []*Node {
 		}
 	}
 	var roots []*Node
-	for _, n := range sortedNodes(slices.Collect(maps.Values(byUID))) {
+	nodes := slices.SortedFunc(maps.Values(byUID), func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
+	})
+	for _, n := range nodes {
 		if owner := ownerOf(n, byUID); owner != nil {
 			owner.Owned = append(owner.Owned, n)
 		} else {
@@ -99,13 +102,6 @@ func ownerOf(n *Node, byUID map[types.UID]*Node) *Node {
 		return nil
 	}
 	return found
-}
-
-func sortedNodes(list []*Node) []*Node {
-	slices.SortFunc(list, func(a, b *Node) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
-	})
-	return list
 }
 
 // judge sets the health of a node and all below it.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -42,7 +43,6 @@ func (f *feed) read() (now recording.Recording, changed <-chan struct{}, failed,
 	return f.now, f.changed, f.failed, f.offline
 }
 
-// update fetches what is new.
 func (f *feed) update(ctx context.Context, wait time.Duration) {
 	before, _, _, _ := f.read()
 	at := before.Position()
@@ -63,23 +63,19 @@ func (f *feed) merge(got recording.Recording, err error) {
 		got = f.now // the run has ended, and at most one before it has left its recording
 		got.Active, got.Requests, got.Lines = false, nil, nil
 	}
-	if err == nil {
-		if got.Since.Equal(f.now.Since) {
-			if got.Next < f.now.Next {
-				return
-			}
-			if !got.Active && !f.now.Active && got.Next == f.now.Next && len(got.Reconciles) == len(f.now.Reconciles) && f.failed == nil {
-				return // asked again, the last run is the same
-			}
-			whole := f.now
-			whole.Append(got)
-			got = whole
-		} else if got.Since.Before(f.now.Since) {
-			return
-		}
-		f.now = got
-	} else {
+	same := got.Since.Equal(f.now.Since)
+	switch {
+	case err != nil:
 		f.now.Active = false
+	case got.Since.Before(f.now.Since), same && got.Next < f.now.Next:
+		return
+	case same && !got.Active && !f.now.Active && f.failed == nil &&
+		got.Next == f.now.Next && len(got.Reconciles) == len(f.now.Reconciles):
+		return // asked again, the last run is the same
+	case same:
+		f.now.Append(got)
+	default:
+		f.now = got
 	}
 	f.failed = err
 	close(f.changed)
@@ -117,15 +113,11 @@ func (f *feed) join(ctx context.Context) (leave func()) {
 }
 
 func (f *feed) follow(ctx context.Context) {
-	for ctx.Err() == nil {
+	for pause := time.Duration(0); host.Pause(ctx, pause); {
 		f.update(ctx, feedWait)
-		pause := liveEvery // each answer has all calls: no more of them than are shown
+		pause = liveEvery // each answer has all calls: no more of them than are shown
 		if now, _, err, _ := f.read(); !now.Active || err != nil {
 			pause = feedPause
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
 		}
 	}
 }

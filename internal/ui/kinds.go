@@ -13,11 +13,10 @@ import (
 )
 
 func renderKinds(_ context.Context, r *Request) (any, error) {
-	now, _ := r.Mirror.Now()
+	now := r.Mirror.Now()
 	return kindsData{now.Ready, within(definitions(now), r.Query.Get("at"))}, nil
 }
 
-// kindsData is the page's data.
 type kindsData struct {
 	Ready bool
 	Kinds []definition
@@ -31,7 +30,6 @@ type definition struct {
 	Versions                 []definedVersion
 }
 
-// definedVersion is one version of a kind.
 type definedVersion struct {
 	Name            string
 	Served, Storage bool
@@ -118,7 +116,6 @@ func lay(list []definition, depth int, open bool) int {
 	return n
 }
 
-// definitions reads all CRDs.
 func definitions(now objects.Snapshot) []definition {
 	var list []definition
 	for _, crd := range now.CRDs() {

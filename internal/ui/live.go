@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 const (
@@ -58,7 +60,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p Page) {
 // idle waits for a change, and a pause behind it. It reports whether the browser
 // is still there.
 func idle(w http.ResponseWriter, r *http.Request, pause time.Duration, recorded, moved <-chan struct{}) bool {
-	for changed := false; !changed; {
+	for {
 		select {
 		case <-r.Context().Done():
 			return false
@@ -66,17 +68,11 @@ func idle(w http.ResponseWriter, r *http.Request, pause time.Duration, recorded,
 			if _, err := w.Write([]byte(": still here\n\n")); err != nil || http.NewResponseController(w).Flush() != nil {
 				return false
 			}
+			continue
 		case <-recorded:
-			changed = true
 		case <-moved:
-			changed = true
 		}
-	}
-	select {
-	case <-r.Context().Done():
-		return false
-	case <-time.After(pause):
-		return true
+		return host.Pause(r.Context(), pause)
 	}
 }
 
@@ -89,7 +85,6 @@ func writeEvent(w http.ResponseWriter, f fragment) error {
 	return err
 }
 
-// fragment renders the template of a fragment.
 func (s *Server) fragment(v View, id string) (string, error) {
 	var b bytes.Buffer
 	err := s.templates[v.Page.Name].ExecuteTemplate(&b, id, v)

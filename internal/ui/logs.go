@@ -11,7 +11,6 @@ import (
 // levels are those of the filter, the most important first.
 var levels = []string{recording.LevelError, recording.LevelWarning, recording.LevelInfo, recording.LevelDebug}
 
-// logFilter is what the address says.
 type logFilter struct {
 	Text      string // part of the line, in whichever case
 	Level     string // at least; empty: also lines that do not say theirs
@@ -25,18 +24,12 @@ type loggedLine struct {
 	Rest []string             // what goes on behind it, such as a stack
 }
 
-// Address is the call's place on the page Reconciles.
-func (l loggedLine) Address() string { return addressOfCall(*l.Call) }
-
-// addressOfCall is its place on the page Reconciles.
-func addressOfCall(c recording.Reconcile) string {
-	return addressOf(c.Object) + "#call-" + c.ID
-}
+// callURL is a call's place on the page Reconciles.
+func callURL(c recording.Reconcile) string { return addressOf(c.Object) + "#call-" + c.ID }
 
 // logURL is the address of the lines of one call.
 func logURL(logID string) string { return "/logs?" + url.Values{"reconcile": {logID}}.Encode() }
 
-// lineList is the page's data.
 type lineList struct {
 	part[loggedLine]
 	Filter        logFilter
@@ -47,9 +40,6 @@ type lineList struct {
 	// Untied says why no line has a link to a reconcile; empty where some have.
 	Untied string
 }
-
-// OfAddress is the place of the filter's call on the page Reconciles.
-func (l lineList) OfAddress() string { return addressOfCall(*l.Of) }
 
 // listLines picks lines; ?before=NUMBER pages through them.
 func listLines(rec recording.Recording, query url.Values) lineList {

@@ -27,7 +27,7 @@ const (
 )
 
 func renderObjects(_ context.Context, r *Request) (any, error) {
-	now, _ := r.Mirror.Now()
+	now := r.Mirror.Now()
 	if key := keyFrom(r.Query); key.Name != "" {
 		return objectsData{Ready: now.Ready, Object: detailOf(now, key, r.Recording)}, nil
 	}
@@ -43,7 +43,6 @@ type objectsData struct {
 	Object     *objectDetail
 }
 
-// objectDetail is all about one object.
 type objectDetail struct {
 	objects.Key
 	Gone       bool
@@ -55,7 +54,6 @@ type objectDetail struct {
 	YAML       string
 }
 
-// conditionRow is a condition of a status.
 type conditionRow struct{ Type, Status, Reason, Message, Since string }
 
 // Bad reports whether the condition speaks against the object.
@@ -64,13 +62,11 @@ func (c conditionRow) Bad() bool {
 	return negative && c.Status == "True" || !negative && c.Type != "Progressing" && c.Status == "False"
 }
 
-// eventRow is an Event.
 type eventRow struct {
 	Type, Reason, Message, Last string
 	Count                       int64
 }
 
-// authored is a change with who made it.
 type authored struct {
 	objects.Change
 	Request *recording.Request // nil: not recorded
@@ -107,16 +103,10 @@ func inNamespace(objs map[objects.Key]*unstructured.Unstructured, namespace stri
 
 // compareBool orders false before true.
 func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
+	rank := map[bool]int{true: 1}
+	return cmp.Compare(rank[a], rank[b])
 }
 
-// namespaces are the names of the cluster's namespaces.
 func namespaces(now objects.Snapshot) []string {
 	var list []string
 	for key := range now.Objects {
@@ -133,10 +123,8 @@ func keyFrom(v url.Values) objects.Key {
 	return objects.Key{GroupKind: schema.ParseGroupKind(v.Get("kind")), Namespace: v.Get("namespace"), Name: v.Get("name")}
 }
 
-// objectURL is the address of an object's page.
 func objectURL(key objects.Key) string { return "/objects?" + objectQuery(key).Encode() }
 
-// objectQuery are the parameters that name an object.
 func objectQuery(key objects.Key) url.Values {
 	v := url.Values{"kind": {key.GroupKind.String()}, "name": {key.Name}}
 	if key.Namespace != "" {
@@ -145,7 +133,6 @@ func objectQuery(key objects.Key) url.Values {
 	return v
 }
 
-// detailOf collects what there is about an object.
 func detailOf(now objects.Snapshot, key objects.Key, rec recording.Recording) *objectDetail {
 	d := &objectDetail{Key: key}
 	for _, c := range now.Of(key) {

@@ -60,7 +60,6 @@ func allPages() []Page {
 	}
 }
 
-// parse reads the templates of a page.
 func parse(p Page, zone *time.Location) (*template.Template, error) {
 	t, err := template.New("layout.html").Funcs(functions(zone)).ParseFS(templates, "pages/layout.html", "pages/shared.html", "pages/"+p.Name+".html")
 	if err != nil {
@@ -87,6 +86,8 @@ func functions(zone *time.Location) template.FuncMap {
 		"unchanged": unchanged,
 		"logURL":    logURL,
 		"loopURL":   loopURL,
+		"callURL":   callURL,
+		"callsURL":  addressOf,
 		"reconcilesURL": func(key objects.Key) string {
 			return addressOf(recording.Object{Group: recording.GroupName(key.Group), Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
 		},

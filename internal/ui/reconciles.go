@@ -29,12 +29,10 @@ type reconciled struct {
 	Selected      bool
 }
 
-// Address is the page of that object.
-func (o reconciled) Address() string { return addressOf(o.Object) }
-
 // Mean is how long a call took.
 func (o reconciled) Mean() time.Duration { return o.Total / time.Duration(max(o.Calls, 1)) }
 
+// addressOf is the address of the calls for an object.
 func addressOf(o recording.Object) string {
 	return "/reconciles?" + url.Values{"group": {o.Group}, "kind": {o.Kind}, "namespace": {o.Namespace}, "name": {o.Name}}.Encode()
 }
@@ -42,7 +40,7 @@ func addressOf(o recording.Object) string {
 // loopURL is the address of the reconciles that a loop is made of.
 func loopURL(l recording.Loop) string {
 	if l.Reconciled.Name != "" {
-		return addressOf(l.Reconciled)
+		l.Object = l.Reconciled
 	}
 	return addressOf(l.Object)
 }
@@ -74,7 +72,6 @@ func (c oneCall) Next() string {
 	return "with the next change"
 }
 
-// callList is the page's data.
 type callList struct {
 	Objects  []reconciled // the one that was reconciled last comes first
 	Others   int          // objects that are not listed
@@ -153,29 +150,22 @@ func newestCalls(rec recording.Recording, o recording.Object) []oneCall {
 			return q.Verb != "watch" && q.Time.Before(from.Add(-settled))
 		})
 	}
-	reads := map[string][]recording.Request{}
-	for _, q := range recent.Requests {
-		if q.Reconcile != "" && !q.Writes() {
-			reads[q.Reconcile] = append(reads[q.Reconcile], q)
-		}
-	}
+	requests := recent.ByReconcile()
 	lines := map[string][]recording.Line{}
 	for _, l := range rec.Lines {
 		if l.LogID != "" && !l.Time.Before(from) {
 			lines[l.LogID] = append(lines[l.LogID], l)
 		}
 	}
-	calls := recent.Why(o)
-	calls = slices.DeleteFunc(calls, func(c recording.Call) bool { return c.Object != o })
-	calls = calls[max(0, len(calls)-callsShown):]
-	list := make([]oneCall, 0, len(calls))
-	for _, c := range slices.Backward(calls) {
-		list = append(list, oneCall{Call: c, Read: reads[c.ID], Lines: lines[c.LogID]})
+	calls := slices.DeleteFunc(recent.Why(o), func(c recording.Call) bool { return c.Object != o })
+	var list []oneCall
+	for _, c := range slices.Backward(calls[max(0, len(calls)-callsShown):]) {
+		reads := slices.DeleteFunc(requests[c.ID], recording.Request.Writes)
+		list = append(list, oneCall{Call: c, Read: reads, Lines: lines[c.LogID]})
 	}
 	return list
 }
 
-// chart is a drawing of calls over time.
 type chart struct {
 	From, To time.Time
 	Bars     []bar
@@ -184,7 +174,6 @@ type chart struct {
 // Width is that of the drawing, in its own units.
 func (chart) Width() int { return chartWidth }
 
-// bar is a call in a chart.
 type bar struct {
 	ID, X, Width, Class, Title string
 }
@@ -218,7 +207,6 @@ func chartOf(calls []oneCall) chart {
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 
-// outcome is how a call ended.
 func outcome(c oneCall) string {
 	var list []string
 	if n := len(c.Writes); n > 0 {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,7 +16,6 @@ import (
 // rowsShown bounds a table: more would be slow to render and to read.
 const rowsShown = 200
 
-// requestFilter is what the address says.
 type requestFilter struct {
 	Kind string // resource.group, resource or kind
 	Verb string
@@ -24,7 +24,6 @@ type requestFilter struct {
 	Name string // part of the object's
 }
 
-// requestList is the page's data.
 type requestList struct {
 	part[recording.Request]
 	Filter              requestFilter
@@ -63,7 +62,6 @@ func (f requestFilter) matches(q recording.Request) bool {
 
 func codeClass(code int) string { return strconv.Itoa(code/100) + "xx" }
 
-// codeText is an HTTP status in words, in lower case.
 func codeText(code int) string { return strings.ToLower(http.StatusText(code)) }
 
 // resourceOf is what a request is about, such as deployments.apps/scale.
@@ -81,5 +79,15 @@ func resourceOf(q recording.Request) string {
 	return cmp.Or(name, q.Path)
 }
 
-// unchanged reports whether a write changed nothing.
 func unchanged(q recording.Request) bool { return q.Writes() && q.Effect() == "unchanged" }
+
+func renderWebhooks(_ context.Context, r *Request) (any, error) {
+	newest := slices.Clone(r.Recording.Webhooks)
+	slices.Reverse(newest)
+	return webhookCalls{len(newest), newest[:min(len(newest), rowsShown)]}, nil
+}
+
+type webhookCalls struct {
+	Total int
+	Rows  []recording.Webhook // the newest first
+}

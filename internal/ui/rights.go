@@ -7,7 +7,6 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
-// rightsData is the page's data.
 type rightsData struct {
 	recording.Rights
 	Markers []string // to add

@@ -53,13 +53,6 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, why, http.StatusForbidden)
 		return
 	}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost:
-	default:
-		head.Set("Allow", "GET, HEAD, POST")
-		http.Error(w, "only GET, HEAD and POST", http.StatusMethodNotAllowed)
-		return
-	}
 	if r.Method == http.MethodGet && r.URL.Path == "/" && g.knows(r.URL.Query().Get("token")) {
 		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -99,5 +92,4 @@ func (g *guard) knows(token string) bool {
 	return same(token, g.token) || same(token, g.once) && g.used.CompareAndSwap(false, true)
 }
 
-// same compares in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/objects"
 )
 
@@ -36,9 +37,6 @@ type Server struct {
 func Listen(ctx context.Context, s Source, port int) (*Server, error) {
 	if s.Zone == nil {
 		s.Zone = time.Local
-	}
-	if s.Now == nil {
-		s.Now = func() time.Time { return time.Time{} }
 	}
 	srv := &Server{source: s, feed: newFeed(s), mirror: objects.New(s.Now), pages: allPages(), templates: map[string]*template.Template{}, trouble: &trouble{inject: s.Inject, clock: s.Now}}
 	for _, p := range srv.pages {
@@ -101,7 +99,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// view renders the page's data.
 func (s *Server) view(ctx context.Context, p Page, r *Request) View {
 	rec, _, failed, offline := s.feed.read()
 	r.Recording, r.Mirror, r.Source, r.trouble = rec, s.mirror, s.source, s.trouble
@@ -129,7 +126,6 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, p Page) {
 	s.write(w, s.view(r.Context(), p, &Request{Query: r.URL.Query()}), http.StatusOK)
 }
 
-// serveAct does what a form says.
 func (s *Server) serveAct(w http.ResponseWriter, r *http.Request, p Page) {
 	form := s.form(w, r, p.Act != nil)
 	if form == nil {
@@ -182,14 +178,10 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, wanted bool) *Requ
 // come, or come back.
 func (s *Server) followCluster(ctx context.Context) {
 	const pause = 2 * time.Second
-	for s.source.Connect != nil && ctx.Err() == nil {
+	for there := s.source.Connect != nil; there; there = host.Pause(ctx, pause) {
 		c, err := s.source.Connect(ctx)
 		if s.feed.reached(err); err == nil {
 			_ = s.mirror.Follow(ctx, c) // an error: the cluster has gone
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
 		}
 	}
 }

@@ -27,7 +27,7 @@ type timeData struct {
 
 // timeline is the cluster after the change that ?at names, or as it is.
 func timeline(r *Request) (timeData, error) {
-	now, _ := r.Mirror.Now()
+	now := r.Mirror.Now()
 	d := timeData{Ready: now.Ready, Namespaces: namespaces(now), Namespace: r.Query.Get("namespace")}
 	log := now.Log
 	if len(log) == 0 {

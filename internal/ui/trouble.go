@@ -30,7 +30,6 @@ func (t *trouble) now() (what *state.Injection, until time.Time) {
 	return &t.what, t.until
 }
 
-// end ends it.
 func (t *trouble) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

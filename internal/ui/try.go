@@ -37,7 +37,6 @@ func SamplesIn(h host.Host) func(context.Context) ([]manifests.File, error) {
 	}
 }
 
-// tryData is the page's data.
 type tryData struct {
 	Ready    bool
 	Samples  []manifests.File
@@ -51,20 +50,17 @@ type tryData struct {
 	Until    time.Time        // of Trouble
 }
 
-// askedField is a field within a form.
 type askedField struct {
 	Field *fields.Field
 	Form  *tryForm
 }
 
-// scalable is an object that can be scaled and deleted.
 type scalable struct {
 	*objects.Node
 	Scales   bool
 	Replicas string
 }
 
-// tryForm is a form for an object.
 type tryForm struct {
 	schema.GroupKind
 	Version         string
@@ -76,7 +72,7 @@ type tryForm struct {
 }
 
 func renderTry(ctx context.Context, r *Request) (any, error) {
-	now, _ := r.Mirror.Now()
+	now := r.Mirror.Now()
 	d := tryData{Ready: now.Ready, Operator: r.Source.Crash != nil, Faults: r.Source.Inject != nil}
 	d.Trouble, d.Until = r.trouble.now()
 	if r.Source.Samples != nil && !r.Live { // only the list of objects is
@@ -139,7 +135,6 @@ func sampleOf(samples []manifests.File, kind schema.GroupKind) *unstructured.Uns
 	return nil
 }
 
-// actTry does what one of the forms says.
 func actTry(ctx context.Context, r *Request) (string, error) {
 	c, err := r.Source.Connect(ctx)
 	if err != nil {
@@ -202,7 +197,7 @@ func applySample(ctx context.Context, c *kube.Client, r *Request) error {
 
 // live is the object of that name, as far as the mirror has it.
 func live(r *Request, key objects.Key) (*unstructured.Unstructured, error) {
-	now, _ := r.Mirror.Now()
+	now := r.Mirror.Now()
 	if u := now.Objects[key]; u != nil {
 		return u, nil
 	}
@@ -213,7 +208,7 @@ func live(r *Request, key objects.Key) (*unstructured.Unstructured, error) {
 // and unknown fields that it has: what is not applied again is removed. The error may be a
 // fields.Invalid.
 func filled(ctx context.Context, c *kube.Client, r *Request) (*unstructured.Unstructured, error) {
-	now, _ := r.Mirror.Now()
+	now := r.Mirror.Now()
 	key := keyFrom(r.Form)
 	crd := crdOf(now, key.GroupKind)
 	if crd == nil {
@@ -303,7 +298,7 @@ func checkTry(ctx context.Context, r *Request) (map[string]string, error) {
 	if found == nil && err != nil {
 		found = map[string]string{"": err.Error()}
 	}
-	now, _ := r.Mirror.Now()
+	now := r.Mirror.Now()
 	list := fieldsOf(crdOf(now, u.GroupVersionKind().GroupKind()), u.GroupVersionKind().Version)
 	said := map[string]string{}
 	for path, text := range found {

@@ -61,7 +61,7 @@ type Source struct {
 	// Inject has requests of one operator go wrong until ctx ends; hit is called
 	// as soon as they do, and each time that one does. Nil: they cannot.
 	Inject func(ctx context.Context, f state.Fault, hit func()) error
-	Now    func() time.Time // when objects changed; nil: times are left out
+	Now    func() time.Time // when objects changed
 	Zone   *time.Location   // of the times that pages show; nil: this machine's
 }
 
