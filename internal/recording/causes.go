@@ -123,10 +123,6 @@ type timer struct {
 	cause Cause
 }
 
-func newHistory(e evidence, controller string, o Object) *history {
-	return &history{evidence: e, object: o, busy: e.calls[controller], told: map[uint64]bool{}}
-}
-
 // candidate is a change that may have led to a call.
 type candidate struct {
 	Cause
@@ -136,14 +132,13 @@ type candidate struct {
 
 // causes finds what led to the call of that number. It is asked in order.
 func (h *history) causes(n int) []Cause {
-	c := h.calls[n]
 	list := h.find(n)
 	for _, cause := range list {
 		if cause.Request != nil {
 			h.told[cause.Request.Seq] = true
 		}
 	}
-	h.after(c)
+	h.after(h.calls[n])
 	return list
 }
 
@@ -152,12 +147,12 @@ func (h *history) after(c Reconcile) {
 	switch {
 	case c.End.IsZero(), c.Terminal():
 	case c.Error != "" || c.Requeue && c.After == 0:
-		wait := min(retryBase<<min(h.failures, 20), retryMax)
-		h.failures++
 		cause := Cause{Reason: Requeued}
 		if c.Error != "" {
 			cause = Cause{Reason: Retried, Error: c.Error}
 		}
+		wait := min(retryBase<<min(h.failures, 20), retryMax)
+		h.failures++
 		h.timers = append(h.timers, timer{c.ID, c.End.Add(wait), false, cause})
 	case c.After > 0:
 		h.failures = 0
@@ -231,18 +226,16 @@ func (h *history) find(n int) []Cause {
 func (h *history) due(c, before Reconcile) (due, older []Cause) {
 	var waiting []timer
 	for _, t := range h.timers {
-		switch {
-		case !t.exact && !c.Begin.Before(t.due), t.exact && !c.Begin.Before(t.due) && c.Begin.Sub(t.due) < timerSlack:
-			if t.by == before.ID {
-				due = append(due, t.cause)
-			} else {
-				older = append(older, t.cause)
-			}
-		case c.Begin.Before(t.due):
+		switch past := c.Begin.Sub(t.due); {
+		case past < 0 && t.exact:
 			waiting = append(waiting, t)
-			if !t.exact {
-				older = append(older, t.cause) // by a limiter that is quicker than client-go's
-			}
+		case past < 0:
+			waiting, older = append(waiting, t), append(older, t.cause) // by a limiter that is quicker than client-go's
+		case t.exact && past >= timerSlack:
+		case t.by == before.ID:
+			due = append(due, t.cause)
+		default:
+			older = append(older, t.cause)
 		}
 	}
 	h.timers = waiting
@@ -290,11 +283,10 @@ func (x change) end() time.Time {
 // relation is what a change is to the object of a call, empty for nothing.
 func (h *history) relation(x change, c Reconcile) string {
 	o := h.object
-	if x.Namespace != "" && o.Namespace != "" && x.Namespace != o.Namespace {
-		return ""
-	}
 	reconciled := o.Is(GroupName(x.Group), x.Kind)
 	switch {
+	case x.Namespace != "" && o.Namespace != "" && x.Namespace != o.Namespace:
+		return ""
 	case reconciled && x.Name == o.Name && x.Namespace == o.Namespace:
 		return ObjectChanged
 	case !h.watched[x.Resource+"."+x.Group], !hears(c, x.Request):

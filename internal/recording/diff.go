@@ -40,16 +40,10 @@ func (d *differ) add(path string, before, after any) {
 }
 
 func (d *differ) object(path string, before, after map[string]any) {
-	keys := maps.Clone(before)
-	if keys == nil {
-		keys = map[string]any{}
-	}
-	maps.Copy(keys, after)
-	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		at := k
-		if path != "" {
-			at = path + "." + k
-		}
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
+	slices.Sort(keys)
+	for _, k := range slices.Compact(keys) {
+		at := strings.TrimPrefix(path+"."+k, ".")
 		if at == "metadata.managedFields" || at == "metadata.resourceVersion" || at == "metadata.generation" {
 			continue
 		}
@@ -71,20 +65,15 @@ func (d *differ) value(path string, before, after any) {
 	}
 	b, isList := before.([]any)
 	a, stays := after.([]any)
-	if !isList || !stays {
-		d.add(path, before, after)
-		return
-	}
-	if key := keyOf(b, a); key != "" {
+	switch key := keyOf(b, a); {
+	case isList && stays && key != "":
 		d.keyed(path, key, b, a)
-		return
-	}
-	if len(a) != len(b) {
+	case isList && stays && len(a) == len(b):
+		for i := range a {
+			d.value(path+"["+strconv.Itoa(i)+"]", b[i], a[i])
+		}
+	default:
 		d.add(path, before, after)
-		return
-	}
-	for i := range a {
-		d.value(path+"["+strconv.Itoa(i)+"]", b[i], a[i])
 	}
 }
 
@@ -217,15 +206,13 @@ func Redact(kind string, object map[string]any, salt []byte) map[string]any {
 	}
 	out := maps.Clone(object)
 	for _, field := range []string{"data", "stringData"} {
-		values, ok := out[field].(map[string]any)
-		if !ok {
-			continue
+		if values, ok := out[field].(map[string]any); ok {
+			hidden := make(map[string]any, len(values))
+			for k, v := range values {
+				hidden[k] = digest(v, salt)
+			}
+			out[field] = hidden
 		}
-		hidden := make(map[string]any, len(values))
-		for k, v := range values {
-			hidden[k] = digest(v, salt)
-		}
-		out[field] = hidden
 	}
 	meta, _ := out["metadata"].(map[string]any)
 	notes, _ := meta["annotations"].(map[string]any)

@@ -107,7 +107,6 @@ func (l Loop) Text() string {
 	return fmt.Sprintf("%s reconciled %d times in %s without a change: %s", object, l.Count, l.Last.Sub(l.First).Round(time.Second), l.Message)
 }
 
-// over reports whether a loop had ended at a time.
 func (l Loop) over(at time.Time) bool {
 	round := l.Last.Sub(l.First) / time.Duration(max(l.Count-1, 1))
 	return at.Sub(l.Last) > max(overAfter, overRounds*round)
@@ -147,13 +146,7 @@ func (r Recording) Loops() []Loop {
 
 // LoopsOf are those of one object: it is written or reconciled in them.
 func LoopsOf(loops []Loop, o Object) []Loop {
-	var out []Loop
-	for _, l := range loops {
-		if l.Object.Same(o) || l.Reconciled.Same(o) {
-			out = append(out, l)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(loops), func(l Loop) bool { return !l.Object.Same(o) && !l.Reconciled.Same(o) })
 }
 
 // finder goes through requests in their order.
@@ -171,7 +164,6 @@ type loopKey struct {
 	line               string
 }
 
-// fieldKey is a field of an object.
 type fieldKey struct {
 	object Object
 	path   string
@@ -263,13 +255,9 @@ func (f *finder) atOdds(a, b Request, path string) bool {
 
 // loopsOfCalls finds calls that lead to the next one.
 func loopsOfCalls(calls []Call, operator string) []Loop {
-	type key struct {
-		controller string
-		object     Object
-	}
-	series := map[key][]Call{}
+	series := map[seriesKey][]Call{}
 	for _, c := range calls {
-		k := key{c.Controller, c.Object}
+		k := seriesKey{c.Controller, c.Object}
 		series[k] = append(series[k], c)
 	}
 	var out []Loop

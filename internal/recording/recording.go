@@ -86,9 +86,6 @@ func (r *Recording) Append(more Recording) {
 			lines = append(lines, l)
 		}
 	}
-	if drop := len(lines) - LinesKept; drop > 0 {
-		lines = lines[drop:]
-	}
 	since := more.EventsSince
 	if !since.IsZero() && len(r.Events) > 0 {
 		since = r.EventsSince
@@ -99,6 +96,7 @@ func (r *Recording) Append(more Recording) {
 		}
 		events = events[drop:]
 	}
+	lines = lines[max(0, len(lines)-LinesKept):]
 	webhooks = webhooks[max(0, len(webhooks)-WebhooksKept):]
 	*r = more
 	r.Requests, r.Events, r.Webhooks, r.Lines, r.EventsSince = requests, events, webhooks, lines, since

@@ -156,7 +156,6 @@ func covers(granted, used Right) bool {
 		(granted.Path == used.Path || strings.HasSuffix(granted.Path, "*") && used.Path != "")
 }
 
-// rightsOf takes a rule apart.
 func rightsOf(r Rule) []Right {
 	var list []Right
 	for _, verb := range r.Verbs {
@@ -246,12 +245,7 @@ func MarkersFor(rights []Right, namespace string, names []string) []string {
 
 // compareVerbs is kubebuilder's order, and behind it the alphabet's.
 func compareVerbs(a, b string) int {
-	at := func(v string) int {
-		if i := slices.Index(verbOrder, v); i >= 0 {
-			return i
-		}
-		return len(verbOrder)
-	}
+	at := func(v string) uint { return uint(slices.Index(verbOrder, v)) } // -1 is behind all
 	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
 }
 

@@ -52,15 +52,17 @@ func (r Recording) WhyAll() []Call {
 	return r.explain(Object{}, func(Reconcile) bool { return true })
 }
 
+// seriesKey is what the calls of a series have in common.
+type seriesKey struct {
+	controller string
+	object     Object
+}
+
 // explain explains the calls that match. The kind of o is of those whose own is
 // unknown.
 func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 	index, evidence, panics := r.ByReconcile(), r.evidence(), r.panics()
-	type key struct {
-		controller string
-		object     Object
-	}
-	series := map[key][]int{} // of calls
+	series := map[seriesKey][]int{} // of calls
 	var calls []Call
 	for _, c := range r.Reconciles {
 		if !match(c) {
@@ -69,7 +71,7 @@ func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 		if text := panics[c.LogID]; text != "" && strings.HasPrefix(c.Error, Panic) {
 			c.Error += ": " + text
 		}
-		k := key{c.Controller, c.Object}
+		k := seriesKey{c.Controller, c.Object}
 		series[k] = append(series[k], len(calls))
 		call := Call{Reconcile: c, CutOff: r.CutOff(c)}
 		for _, q := range index[c.ID] {
@@ -85,7 +87,7 @@ func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 		if k.object.Kind == "" {
 			k.object.Group, k.object.Kind = o.Group, o.Kind
 		}
-		h := newHistory(evidence, k.controller, k.object)
+		h := &history{evidence: evidence, object: k.object, busy: evidence.calls[k.controller], told: map[uint64]bool{}}
 		for _, i := range list {
 			h.calls = append(h.calls, calls[i].Reconcile)
 		}

@@ -73,7 +73,6 @@ type lastRun struct {
 	rec  recording.Recording
 }
 
-// read returns it as of now.
 func (l *lastRun) read(f *cli.Factory) (recording.Recording, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,13 +129,6 @@ func load(ctx context.Context, f *cli.Factory, name *string) (recording.Recordin
 		f.Say("No 'mysdk run local' of this project is recorded%s now: this is the last one, of %s.", on, rec.Since.Local().Format("2006-01-02 15:04:05"))
 	}
 	return rec, err
-}
-
-// lost says that there was more.
-func lost(f *cli.Factory, rec recording.Recording) {
-	if rec.Lost > 0 {
-		f.Warn("the oldest %d requests are not in the recording any longer", rec.Lost)
-	}
 }
 
 // at is a source line for people, empty where it is not known.

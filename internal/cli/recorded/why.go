@@ -81,7 +81,9 @@ func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, args []string) e
 	if o.limit > 0 && all > o.limit {
 		found.Calls = found.Calls[all-o.limit:]
 	}
-	lost(f, rec)
+	if rec.Lost > 0 {
+		f.Warn("the oldest %d requests are not in the recording any longer", rec.Lost)
+	}
 	if m := rec.Missing(); m != "" {
 		f.Warn("%s", m)
 	}

@@ -125,7 +125,6 @@ func span(name string, begin, end time.Time) *trace.Span {
 
 func nano(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
-// requestID is the ID of a request's span.
 func requestID(q recording.Request) []byte {
 	return id(spanBytes, fmt.Sprintf("%s request %d", q.Reconcile, q.Seq))
 }
