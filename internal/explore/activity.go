@@ -145,13 +145,9 @@ func (a *activity) rested(now time.Time, quiet time.Duration) bool {
 	}
 	for _, c := range a.lastCalls() {
 		switch {
-		case c.End.IsZero():
-			return false
-		case c.Error != "" && now.Sub(c.End) < retrySoon:
-			return false
-		case c.Requeue && now.Sub(c.End) < retrySoon:
-			return false
-		case c.After > 0 && c.After <= pendingSoon && now.Sub(c.End) < c.After+quiet:
+		case c.End.IsZero(),
+			(c.Error != "" || c.Requeue) && now.Sub(c.End) < retrySoon,
+			c.After > 0 && c.After <= pendingSoon && now.Sub(c.End) < c.After+quiet:
 			return false
 		}
 	}

@@ -40,7 +40,7 @@ func (a *agenda) left() int {
 // begin tries a sample undisturbed, and collects what to try with it.
 func (e *explorer) begin(ctx context.Context, s Sample) error {
 	life := s.life()
-	o, err := e.trial(ctx, life)
+	o, err := e.trial(ctx, life, 0)
 	if errors.Is(err, errUnwatched) {
 		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s, %s, is left out: %v", s.Object.GetKind(), s.File, err))
 		return nil
@@ -168,7 +168,7 @@ func (e *explorer) next(ctx context.Context, a *agenda, list *[]idea, until time
 	if len(first) == 0 || err != nil {
 		return false, err
 	}
-	o, err := e.trial(ctx, first[0].plan)
+	o, err := e.trial(ctx, first[0].plan, 0)
 	if err == nil {
 		err = e.weigh(ctx, a, first[0], o)
 	}

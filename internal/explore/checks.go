@@ -43,29 +43,27 @@ const Faults = "faults"
 var faultChecks = []string{Crash, Stale, Unreachable}
 
 // Checks are all of them with what they find, in the order of the reference.
-func Checks() [][2]string {
-	return [][2]string{
-		{Exits, "the operator panics, exits or restarts on its own"},
-		{History, "an object that was changed differs from a new one with the same spec"},
-		{Recovery, "an object that was changed and changed back differs from before"},
-		{Mistaken, "a property is changed, and a field of the same name elsewhere gets another value"},
-		{Ignored, "a property is changed and nothing else in the cluster changes"},
-		{Crash, "killed after a write, the operator ends in another state than without the kill"},
-		{Stale, "restarted on old data, or after missed events, it ends in another state"},
-		{Unrest, "it never comes to rest"},
-		{Leftovers, "something stays behind after delete, or the object is never gone"},
-		{Invalid, "for a sample as it is, the operator writes what the API refuses"},
-		{Forbidden, "its roles lack a right that it uses"},
-		{Versions, "an object that is written back unchanged, in any served version, differs from before"},
-		{Observed, "status.observedGeneration does not follow the object"},
-		{Unreachable, "the operator does not recover from a conflict, an error or a lost answer of the API"},
-	}
+var Checks = [][2]string{
+	{Exits, "the operator panics, exits or restarts on its own"},
+	{History, "an object that was changed differs from a new one with the same spec"},
+	{Recovery, "an object that was changed and changed back differs from before"},
+	{Mistaken, "a property is changed, and a field of the same name elsewhere gets another value"},
+	{Ignored, "a property is changed and nothing else in the cluster changes"},
+	{Crash, "killed after a write, the operator ends in another state than without the kill"},
+	{Stale, "restarted on old data, or after missed events, it ends in another state"},
+	{Unrest, "it never comes to rest"},
+	{Leftovers, "something stays behind after delete, or the object is never gone"},
+	{Invalid, "for a sample as it is, the operator writes what the API refuses"},
+	{Forbidden, "its roles lack a right that it uses"},
+	{Versions, "an object that is written back unchanged, in any served version, differs from before"},
+	{Observed, "status.observedGeneration does not follow the object"},
+	{Unreachable, "the operator does not recover from a conflict, an error or a lost answer of the API"},
 }
 
 // CheckNames are what --checks takes.
 func CheckNames() []string {
 	names := []string{Faults}
-	for _, c := range Checks() {
+	for _, c := range Checks {
 		names = append(names, c[0])
 	}
 	return names
@@ -189,7 +187,6 @@ func mostFrequent(writes []recording.Request) (recording.Request, int) {
 	return best, n[what(best)]
 }
 
-// observed is the object's observedGeneration, and its generation.
 func observed(rest Rest) (got, want int64, ok bool) {
 	if rest.Object == nil || rest.Object.GetDeletionTimestamp() != nil {
 		return 0, 0, false
@@ -257,8 +254,7 @@ func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
 func pending(d Difference, p Plan, want, got Rest) bool {
 	switch {
 	case d.Path != "":
-		kind, _ := p.Steps[0].Object["kind"].(string)
-		return max(want.Again, got.Again) > patience && d.Object == kind+"/"+p.object() && strings.HasPrefix(d.Path, "status.")
+		return max(want.Again, got.Again) > patience && d.Object == p.key() && strings.HasPrefix(d.Path, "status.")
 	case d.Got == "":
 		return got.Again > patience
 	}
@@ -297,7 +293,7 @@ func versioned(list []Difference, p Plan, outcomes ...Outcome) {
 		}
 	}
 	for _, step := range p.Steps {
-		u := unstructured.Unstructured{Object: step.Object}
+		u := step.object()
 		versions[u.GetKind()+"/"+u.GetName()] = u.GetAPIVersion()
 	}
 	for i, d := range list {
@@ -342,12 +338,9 @@ func framesOf(d Difference, o Outcome) []string {
 // unique puts findings in the order of the checks, each once: made smaller, two may
 // turn out to be the same.
 func unique(list []Finding) []Finding {
-	order := map[string]int{}
-	for i, c := range Checks() {
-		order[c[0]] = i
-	}
+	order := func(f Finding) int { return slices.Index(CheckNames(), f.Check) }
 	slices.SortStableFunc(list, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(order[a.Check], order[b.Check]), strings.Compare(a.key(), b.key()))
+		return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a.key(), b.key()))
 	})
 	return slices.CompactFunc(list, func(a, b Finding) bool { return a.key() == b.key() })
 }

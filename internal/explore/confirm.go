@@ -14,7 +14,7 @@ import (
 func (e *explorer) confirm(ctx context.Context, f Finding) (bool, error) {
 	f.Confirmed, f.Tries, f.ID = 1, 1, f.id()
 	for f.Tries < confirmations {
-		again, err := e.again(ctx, f)
+		_, again, err := e.again(ctx, f)
 		if err != nil && f.hurried && f.Tries == 1 {
 			return false, err // nobody has seen where that ends
 		}
@@ -36,12 +36,11 @@ func (e *explorer) confirm(ctx context.Context, f Finding) (bool, error) {
 }
 
 // again is what is found when the plan of a finding is tried once more.
-func (e *explorer) again(ctx context.Context, f Finding) ([]Finding, error) {
-	o, err := e.recheck(ctx, f.Plan)
-	if err != nil {
-		return nil, err
+func (e *explorer) again(ctx context.Context, f Finding) (o Outcome, found []Finding, err error) {
+	if o, err = e.trial(ctx, f.Plan, patience); err == nil {
+		found, err = e.findings(ctx, f.Plan, f.Against, o)
 	}
-	return e.findings(ctx, f.Plan, f.Against, o)
+	return o, found, err
 }
 
 // same reports whether another trial shows the same finding.
@@ -92,16 +91,12 @@ func (e *explorer) replay(ctx context.Context, f Finding) error {
 	keep := e.Keep
 	e.Keep = false
 	for i := 0; f.Against != nil && i < 2; i++ { // once more for what differs from run to run
-		if _, err := e.recheck(ctx, *f.Against); err != nil {
+		if _, err := e.trial(ctx, *f.Against, patience); err != nil {
 			return err
 		}
 	}
 	e.Keep = keep
-	o, err := e.recheck(ctx, f.Plan)
-	if err != nil {
-		return err
-	}
-	again, err := e.findings(ctx, f.Plan, f.Against, o)
+	o, again, err := e.again(ctx, f)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (e *explorer) oneByOne(ctx context.Context, plans []Plan, left []*trial) ([
 	out := make([]Outcome, len(plans))
 	for i, p := range plans {
 		var err error
-		if out[i], err = e.trial(ctx, p); err != nil {
+		if out[i], err = e.trial(ctx, p, 0); err != nil {
 			return nil, err
 		}
 	}

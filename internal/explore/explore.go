@@ -69,7 +69,6 @@ const (
 	EndedFailed      = "failed" // a trial could not be made; Run's error says why
 )
 
-// explorer is one exploration.
 type explorer struct {
 	*Rig
 	Options
@@ -183,20 +182,13 @@ func (e *explorer) leave(from int) {
 	}
 }
 
-// wants reports whether one of the checks is asked for.
 func (e *explorer) wants(names ...string) bool {
 	return len(e.Checks) == 0 || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(e.Checks, n) })
 }
 
-// trial tries a plan in the next namespace, if its kind has namespaces.
-func (e *explorer) trial(ctx context.Context, p Plan) (Outcome, error) { return e.try(ctx, p, 0) }
-
-// recheck is trial for what looks like a finding: it takes the time to wait for requeues.
-func (e *explorer) recheck(ctx context.Context, p Plan) (Outcome, error) {
-	return e.try(ctx, p, patience)
-}
-
-func (e *explorer) try(ctx context.Context, p Plan, patience time.Duration) (o Outcome, err error) {
+// trial tries a plan in the next namespace, if its kind has namespaces. What looks like
+// a finding takes the patience to wait for requeues.
+func (e *explorer) trial(ctx context.Context, p Plan, patience time.Duration) (o Outcome, err error) {
 	t, err := e.prepare(ctx, p)
 	if err != nil {
 		return o, err
@@ -232,7 +224,6 @@ func (e *explorer) prepare(ctx context.Context, p Plan) (*trial, error) {
 	return t, nil
 }
 
-// clusterScoped reports whether a plan is about a kind that has no namespaces.
 func (e *explorer) clusterScoped(p Plan) bool { return e.sampleOf(p).clusterScoped() }
 
 // sampleOf is a sample of the kind that a plan is about, if there is one.
@@ -283,8 +274,7 @@ func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcom
 		want, _ = e.ends.of(*against) // tried just now
 	}
 	for i := range list {
-		list[i].Kind, _ = p.Steps[0].Object["kind"].(string)
-		list[i].hurried = slices.ContainsFunc(o.Steps, Rest.hurried)
+		list[i].Kind, list[i].hurried = p.kind(), slices.ContainsFunc(o.Steps, Rest.hurried)
 		versioned(list[i].Differences, p, want, o)
 	}
 	return list, nil
@@ -300,7 +290,7 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 		return compared(p.Check, p, want, o, e.mask)
 	}
 	if _, ok := e.ends.of(undisturbed); !ok {
-		if _, err := e.trial(ctx, undisturbed); err != nil {
+		if _, err := e.trial(ctx, undisturbed, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -312,7 +302,7 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 			return list, nil
 		}
 		e.Progress("perhaps: " + list[i].Check + ": " + list[i].Title)
-		if _, err := e.recheck(ctx, undisturbed); err != nil {
+		if _, err := e.trial(ctx, undisturbed, patience); err != nil {
 			return nil, err
 		}
 	}
@@ -343,7 +333,7 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 		return list // of several changes, each has been tried by itself
 	}
 	list = append(list, e.mistaken(p, o)...)
-	if changed := o.Steps[1]; !removes(p.Steps[1]) && !waits(o.Steps[0].Object) && elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
+	if !removes(p.Steps[1]) && !waits(o.Steps[0].Object) && elsewhere(o.Steps[0].Writes, p) && !elsewhere(o.Steps[1].Writes, p) && !moved(o, p) {
 		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
 	}
 	return list
@@ -375,11 +365,10 @@ func (e *explorer) noteFailure(what string, p Plan, begun Rest) bool {
 	}
 	why, _, _ = strings.Cut(why, "\n")
 	const telling = 80 // what comes then are names and identities
-	kind, _ := p.Steps[0].Object["kind"].(string)
-	alike := kind + figures.ReplaceAllString(why, "0")
+	alike := p.kind() + figures.ReplaceAllString(why, "0")
 	if alike = alike[:min(len(alike), telling)]; !e.noted[alike] {
 		e.noted[alike] = true
-		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s with %s: %s", kind, what, why))
+		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s with %s: %s", p.kind(), what, why))
 	}
 	return true
 }
@@ -435,16 +424,14 @@ var counting = lazy.Delayed(`(?i)(size|count|nodes|instances|members)$`)
 // changed with it to another one.
 func (e *explorer) mistaken(p Plan, o Outcome) []Finding {
 	path := p.Steps[1].Path
-	kind, _ := p.Steps[0].Object["kind"].(string)
-	own := func(r Rest) string { return r.State[kind+"/"+p.object()][path] }
-	before, after := own(o.Steps[0]), own(o.Steps[1])
+	before, after := o.Steps[0].State[p.key()][path], o.Steps[1].State[p.key()][path]
 	if before == "" || after == "" || before == after {
 		return nil
 	}
 	leaf := path[strings.LastIndex(path, ".")+1:]
 	for _, d := range e.mask.without(differences(o.Steps[0].State, o.Steps[1].State)) {
 		named := strings.HasPrefix(d.Path, "spec.") && strings.HasSuffix(d.Path, "."+leaf) || d.Path == "spec.replicas" && counting.MatchString(leaf)
-		if named && d.Want == before && d.Got != after && d.Got != "" && !strings.HasPrefix(d.Object, kind+"/") {
+		if named && d.Want == before && d.Got != after && d.Got != "" && !strings.HasPrefix(d.Object, p.kind()+"/") {
 			d.Want = after
 			return []Finding{{Check: Mistaken, Plan: p, Differences: []Difference{d}, Frames: framesOf(d, o), Title: d.String() + " like " + path}}
 		}
@@ -452,14 +439,11 @@ func (e *explorer) mistaken(p Plan, o Outcome) []Finding {
 	return nil
 }
 
-// elsewhere reports whether writes are to other objects than the plan's own.
 func elsewhere(writes []recording.Request, p Plan) bool {
-	kind, _ := p.Steps[0].Object["kind"].(string)
-	return slices.ContainsFunc(writes, func(q recording.Request) bool { return q.Kind != kind })
+	return slices.ContainsFunc(writes, func(q recording.Request) bool { return q.Kind != p.kind() })
 }
 
-// moved reports whether the second step has changed other objects.
 func moved(o Outcome, p Plan) bool {
-	kind, _ := p.Steps[0].Object["kind"].(string)
-	return slices.ContainsFunc(differences(o.Steps[0].State, o.Steps[1].State), func(d Difference) bool { return !strings.HasPrefix(d.Object, kind+"/") })
+	diffs := differences(o.Steps[0].State, o.Steps[1].State)
+	return slices.ContainsFunc(diffs, func(d Difference) bool { return !strings.HasPrefix(d.Object, p.kind()+"/") })
 }

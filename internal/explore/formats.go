@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/example/mysdk/internal/recording"
 	"github.com/example/mysdk/internal/sarif"
@@ -32,7 +33,7 @@ func WriteJUnit(w io.Writer, r Report) error {
 		Seconds  float64    `xml:"time,attr"`
 		Cases    []testCase `xml:"testcase"`
 	}{Name: "mysdk explore", Seconds: r.Took.Seconds()}
-	for _, check := range Checks() {
+	for _, check := range Checks {
 		c := testCase{Name: check[0], Class: "explore"}
 		for _, f := range r.Findings {
 			if f.Check == check[0] {
@@ -63,21 +64,19 @@ func (f Finding) detail() string {
 // project's directory in its repository.
 func SARIF(r Report, dir string) sarif.Log {
 	var rules []sarif.Rule
-	for _, check := range Checks() {
+	for _, check := range Checks {
 		rules = append(rules, sarif.Rule{ID: check[0], Text: check[1]})
 	}
 	var results []sarif.Result
 	for _, f := range r.Findings {
-		file, line, ok := position(f.Frames)
-		if ok {
-			file = path.Join(dir, file)
-		} else {
-			file, line = "", 0
-		}
-		results = append(results, sarif.Result{
-			Rule: f.Check, Level: "error", Text: f.Kind + ": " + f.Title + "\n" + f.detail(), File: file, Line: line,
+		one := sarif.Result{
+			Rule: f.Check, Level: "error", Text: f.Kind + ": " + f.Title + "\n" + f.detail(),
 			Fingerprints: map[string]string{"plan/v1": f.ID},
-		})
+		}
+		if file, line, ok := position(f.Frames); ok {
+			one.File, one.Line = path.Join(dir, file), line
+		}
+		results = append(results, one)
 	}
 	return sarif.New("mysdk explore", "", rules, results)
 }
@@ -90,4 +89,87 @@ func position(frames []string) (file string, line int, ok bool) {
 	file, rest, _ := strings.Cut(frames[0], ":")
 	line, err := strconv.Atoi(rest)
 	return file, line, err == nil && line > 0
+}
+
+// differencesShown bounds how many differences of a finding are listed.
+const differencesShown = 6
+
+// WriteText writes a report for people. Write errors are w's to keep.
+func WriteText(w io.Writer, r Report) {
+	for i, f := range r.Findings {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s %s: %s\n", f.Kind, f.Check, f.Title)
+		writeFinding(w, f)
+	}
+	if len(r.Findings) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "Note: %s\n", note)
+	}
+	fmt.Fprintln(w, r.summary())
+}
+
+func (r Report) summary() string {
+	return fmt.Sprintf("trials: %d in %s, %d with a fault; changes: %d; findings: %d; seed %d; %s",
+		r.Trials, r.Took.Round(time.Second), r.Faults, r.Changes, len(r.Findings), r.Seed, r.ending())
+}
+
+// ending says why an exploration ended, and what it has left out.
+func (r Report) ending() string {
+	switch r.Ended {
+	case EndedDone:
+		return "nothing left to try"
+	case EndedTime:
+		return fmt.Sprintf("out of time, with %d left to try", r.Left)
+	}
+	return fmt.Sprintf("%s, with %d left to try", r.Ended, r.Left)
+}
+
+// writeFinding writes how to see a finding, what differs, and where to look.
+func writeFinding(w io.Writer, f Finding) {
+	for _, line := range f.Lines() {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	for n, d := range f.Differences {
+		if n == differencesShown {
+			fmt.Fprintf(w, "     … and %d more\n", len(f.Differences)-n)
+			break
+		}
+		fmt.Fprintf(w, "     %s\n", d)
+	}
+	if len(f.Frames) > 0 {
+		fmt.Fprintf(w, "     last written at %s\n", strings.Join(f.Frames, ", called from "))
+	}
+	fmt.Fprintf(w, "     %s; again: mysdk explore --replay %s\n", f.seen(), f.ID)
+}
+
+func (f Finding) seen() string {
+	s := fmt.Sprintf("seen %d of %d times", f.Confirmed, f.Tries)
+	if f.Unconfirmed {
+		s += ", with no time to confirm it"
+	}
+	return s
+}
+
+// Lines are the steps of the finding's plan, numbered.
+func (f Finding) Lines() []string {
+	var list []string
+	for n := range f.Plan.Steps {
+		list = append(list, fmt.Sprintf("%d. %s", n+1, Plan{Steps: f.Plan.Steps[n : n+1], Fault: f.Plan.faultAt(n)}))
+	}
+	return list
+}
+
+// faultAt is the plan's fault if it is for step n, as of a plan of that step
+// alone.
+func (p Plan) faultAt(n int) *Fault {
+	if p.Fault == nil || p.Fault.Step != n {
+		return nil
+	}
+	f := *p.Fault
+	f.Step = 0
+	return &f
 }

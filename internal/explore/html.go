@@ -55,7 +55,7 @@ func WriteHTML(w io.Writer, r Report, read func(name string) ([]byte, error)) er
 		StyleHash string
 	}{r, nil, r.summary(), template.CSS(pageStyle), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // it is a file of ours
 	means := map[string]string{}
-	for _, c := range Checks() {
+	for _, c := range Checks {
 		means[c[0]] = c[1]
 	}
 	for _, f := range r.Findings {

@@ -16,7 +16,6 @@ import (
 // for ever.
 const maxDepth = 6
 
-// mutation is a change of one property of an object.
 type mutation struct {
 	path    []string // below the object
 	note    string

@@ -63,11 +63,10 @@ func (p Plan) upTo(i int) Plan {
 	return p
 }
 
-// object is the name of the object that the plan is about.
-func (p Plan) object() string {
-	u := unstructured.Unstructured{Object: p.Steps[0].Object}
-	return u.GetName()
-}
+func (p Plan) kind() string { return p.Steps[0].object().GetKind() }
+
+// key is the object in a State of its namespace.
+func (p Plan) key() string { return p.kind() + "/" + p.Steps[0].object().GetName() }
 
 // ID names the plan: the same for the same plan.
 func (p Plan) ID() string {
@@ -88,7 +87,7 @@ func (p Plan) String() string {
 		if i > 0 {
 			s += ", then "
 		}
-		u := unstructured.Unstructured{Object: step.Object}
+		u := step.object()
 		s += step.Do + " " + u.GetKind() + "/" + u.GetName()
 		if step.Note != "" {
 			s += " (" + step.Note + ")"
@@ -130,14 +129,17 @@ func (f Fault) String() string {
 	return f.Do
 }
 
+func (s Step) object() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: s.Object}
+}
+
 // in returns the step's object in a namespace.
 func (s Step) in(namespace string) *unstructured.Unstructured {
-	u := (&unstructured.Unstructured{Object: s.Object}).DeepCopy()
+	u := s.object().DeepCopy()
 	u.SetNamespace(namespace)
 	return u
 }
 
-// limits bound a trial.
 type limits struct {
 	quiet time.Duration // without a request of the operator's, and the cluster is at rest
 	rest  time.Duration // after which a cluster that does not come to rest is left to itself

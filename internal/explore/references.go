@@ -47,7 +47,6 @@ func (r references) at(p Plan, o Outcome, n int) *reference {
 	return r[id]
 }
 
-// of is the outcome of a plan's steps.
 func (r references) of(p Plan) (o Outcome, ok bool) {
 	if one := r[stepsID(p.Steps)]; one != nil {
 		return one.Outcome, true

@@ -73,7 +73,7 @@ func (e *explorer) shrink(ctx context.Context, f Finding) (Finding, error) {
 
 // shown tries the plan of g, and reports whether it shows what f is about.
 func (e *explorer) shown(ctx context.Context, f, g Finding) (again Finding, ok bool, err error) {
-	o, err := e.recheck(ctx, g.Plan)
+	o, err := e.trial(ctx, g.Plan, patience)
 	if err != nil || !o.Faulted || g.Plan.Fault == nil && slices.ContainsFunc(o.Steps, func(r Rest) bool { return r.Refused != "" }) {
 		return g, false, err
 	}
@@ -120,8 +120,10 @@ func minimized(f Finding, shows func(Finding) (bool, error)) (Finding, error) {
 		return f, nil // without what turns a property on, it is rightly ignored
 	}
 	for depth := 1; depth <= maxDepth; depth++ {
-		fields := f.fields(depth)
-		if err := dropMost(fields, func(drop [][]string) (bool, error) { return try(f.withoutFields(drop)) }); err != nil {
+		err := dropMost(f.fields(depth), func(drop [][]string) (bool, error) {
+			return try(f.withSteps(func(steps []Step) []Step { return stepsWithout(steps, drop) }), true)
+		})
+		if err != nil {
 			return f, err
 		}
 	}
@@ -158,23 +160,26 @@ func (f Finding) withoutFault() (Finding, bool) {
 }
 
 // onlyPart is the finding with one of several changes.
-func (f Finding) onlyPart(i int) (Finding, bool) {
-	cut := func(steps []Step) (list []Step, ok bool) {
-		list = slices.Clone(steps)
-		for k, s := range list {
+func (f Finding) onlyPart(i int) (one Finding, ok bool) {
+	one = f.withSteps(func(steps []Step) []Step {
+		steps = slices.Clone(steps)
+		for k, s := range steps {
 			if i < len(s.Parts) {
-				list[k], ok = s.Parts[i], true
+				steps[k], ok = s.Parts[i], true
 			}
 		}
-		return list, ok
+		return steps
+	})
+	return one, ok
+}
+
+// withSteps is the finding with changed steps, of the plan that it is compared with, too.
+func (f Finding) withSteps(changed func([]Step) []Step) Finding {
+	f.Plan.Steps = changed(f.Plan.Steps)
+	if f.Against != nil {
+		f.Against = &Plan{Check: f.Against.Check, Steps: changed(f.Against.Steps), Fault: f.Against.Fault}
 	}
-	steps, ok := cut(f.Plan.Steps)
-	if f.Plan.Steps = steps; f.Against != nil {
-		against := *f.Against
-		against.Steps, _ = cut(against.Steps)
-		f.Against = &against
-	}
-	return f, ok
+	return f
 }
 
 // withoutStep is the finding without one step. What is judged by itself, or at
@@ -255,17 +260,6 @@ func (s Step) changes(path []string) bool {
 func related(a, b []string) bool {
 	n := min(len(a), len(b))
 	return slices.Equal(a[:n], b[:n])
-}
-
-// withoutFields is the finding without fields, in all of its objects.
-func (f Finding) withoutFields(drop [][]string) (Finding, bool) {
-	f.Plan.Steps = stepsWithout(f.Plan.Steps, drop)
-	if f.Against != nil {
-		against := *f.Against
-		against.Steps = stepsWithout(against.Steps, drop)
-		f.Against = &against
-	}
-	return f, true
 }
 
 func stepsWithout(steps []Step, drop [][]string) []Step {

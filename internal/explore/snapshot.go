@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,8 +64,10 @@ func stateOf(namespace string, objects []*unstructured.Unstructured) State {
 		}
 		fields := map[string]string{}
 		flatten(u.Object, "", text, fields)
-		if u.GetKind() == "Secret" {
-			hideData(fields)
+		for path := range fields {
+			if u.GetKind() == "Secret" && strings.HasPrefix(path, "data.") {
+				fields[path] = "(secret)"
+			}
 		}
 		s[keys[keyOf(namespace, u, u.GetName())]] = fields
 	}
@@ -108,15 +111,6 @@ func keyName(of, namespace, name string) string {
 // OwnNamespace stands for the trial's namespace, in names too: none can have it.
 const OwnNamespace = "<namespace>"
 
-// hideData keeps of a Secret only which keys it has.
-func hideData(fields map[string]string) {
-	for path := range fields {
-		if strings.HasPrefix(path, "data.") {
-			fields[path] = "(secret)"
-		}
-	}
-}
-
 // flatten collects the leaves below v. Items of lists go by the key that the
 // API gives such lists, where they have one.
 func flatten(v any, path string, text func(string) string, to map[string]string) {
@@ -141,14 +135,11 @@ func flatten(v any, path string, text func(string) string, to map[string]string)
 }
 
 // ItemKeys are the fields that name an item of a list, the first that it has.
-func ItemKeys() []string {
-	return []string{"name", "type", "key", "mountPath", "containerPort", "port"}
-}
+var ItemKeys = []string{"name", "type", "key", "mountPath", "containerPort", "port"}
 
-// itemKey names an item of a list.
 func itemKey(item any, index int) string {
 	if m, ok := item.(map[string]any); ok {
-		for _, key := range ItemKeys() {
+		for _, key := range ItemKeys {
 			if v, ok := m[key]; ok {
 				return fmt.Sprint(v)
 			}
@@ -193,38 +184,33 @@ const there = "there"
 // differences compares two states, sorted by object and path.
 func differences(want, got State) []Difference {
 	var list []Difference
-	for object, fields := range want {
-		if got[object] == nil {
+	for _, object := range keysOf(want, got) {
+		switch was, is := want[object], got[object]; {
+		case is == nil:
 			list = append(list, Difference{Object: object, Want: there})
-			continue
-		}
-		for path, value := range fields {
-			if now, ok := got[object][path]; now != value || !ok {
-				list = append(list, Difference{Object: object, Path: path, Want: value, Got: now})
-			}
-		}
-	}
-	for object, fields := range got {
-		if want[object] == nil {
+		case was == nil:
 			list = append(list, Difference{Object: object, Got: there})
-			continue
-		}
-		for path, value := range fields {
-			if _, ok := want[object][path]; !ok {
-				list = append(list, Difference{Object: object, Path: path, Got: value})
+		default:
+			for _, path := range keysOf(was, is) {
+				if was[path] != is[path] {
+					list = append(list, Difference{Object: object, Path: path, Want: was[path], Got: is[path]})
+				}
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Difference) int {
-		return strings.Compare(a.Object+"\x00"+a.Path, b.Object+"\x00"+b.Path)
-	})
 	return list
+}
+
+// keysOf are the keys of two maps, sorted.
+func keysOf[V any](a, b map[string]V) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // mask is what differs between runs of the same steps: nobody's fault.
 type mask map[string]bool
 
-// add learns from two runs of the same steps.
 func (m mask) add(a, b State) {
 	for _, d := range differences(a, b) {
 		m[d.Object+"\x00"+d.Path] = true

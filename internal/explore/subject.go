@@ -41,13 +41,10 @@ func Minimal(crd *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	}
 	gvk := kube.ServedKind(crd)
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	if schema := fields.Schema(crd, gvk.Version); schema["properties"] != nil {
-		properties, _ := schema["properties"].(map[string]any)
-		if spec, ok := properties["spec"].(map[string]any); ok {
-			u.Object["spec"] = map[string]any{}
-			if v, ok := (maker{types}).minimal(spec, "spec").(map[string]any); ok {
-				u.Object["spec"] = runtime.DeepCopyJSONValue(v)
-			}
+	if spec, ok, _ := unstructured.NestedMap(fields.Schema(crd, gvk.Version), "properties", "spec"); ok {
+		u.Object["spec"] = map[string]any{}
+		if v, ok := (maker{types}).minimal(spec, "spec").(map[string]any); ok {
+			u.Object["spec"] = runtime.DeepCopyJSONValue(v)
 		}
 	}
 	u.SetGroupVersionKind(gvk)

@@ -70,10 +70,8 @@ func (r Rest) object(q recording.Request) string {
 // hurried reports whether the operator was to come again soon.
 func (r Rest) hurried() bool { return r.Again > 0 && r.Again <= patience }
 
-// last is the cluster at the end.
 func (o Outcome) last() Rest { return o.Steps[len(o.Steps)-1] }
 
-// trial is one Plan at work.
 type trial struct {
 	*Rig
 	limits

@@ -94,7 +94,7 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 func exploreChecks() string {
 	var b strings.Builder
 	b.WriteString("Checks:\n")
-	for _, c := range explore.Checks() {
+	for _, c := range explore.Checks {
 		fmt.Fprintf(&b, "  %-12s %s\n", c[0], c[1])
 	}
 	fmt.Fprintf(&b, "\n%s stands for crash, stale and unreachable.", explore.Faults)

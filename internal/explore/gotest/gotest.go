@@ -78,7 +78,7 @@ func Render(p Project, findings []explore.Finding) (files map[string][]byte, wit
 		Keys       []string
 		Beside     []string // as literals
 		Controller bool     // the manager has options for its controllers
-	}{p, p.Setup, strings.Repeat("../", strings.Count(path.Clean(p.Dir), "/")+1) + CRDs, explore.OwnNamespace, explore.ItemKeys(), nil, semver.Compare(p.Runtime, "v0.19.0") >= 0}
+	}{p, p.Setup, strings.Repeat("../", strings.Count(path.Clean(p.Dir), "/")+1) + CRDs, explore.OwnNamespace, explore.ItemKeys, nil, semver.Compare(p.Runtime, "v0.19.0") >= 0}
 	for _, u := range p.Beside {
 		u = u.DeepCopy()
 		u.SetNamespace("") // the test has its own
