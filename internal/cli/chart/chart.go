@@ -95,7 +95,6 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.OutputDir, "output-dir", "", "write the chart to chart/ below this directory (default: what PROJECT records, else "+defaultOutput+")")
 }
 
-// job is one run.
 type job struct {
 	*Options
 	f    *cli.Factory
@@ -210,7 +209,6 @@ func (j *job) renderOnce(ctx context.Context) (map[string][]byte, error) {
 	return chart.Render(in)
 }
 
-// has says whether a file or directory is there.
 func (j *job) has(name string) bool {
 	_, err := j.f.Host.Files.Lstat(j.f.Host.Path(name))
 	return err == nil
