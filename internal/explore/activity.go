@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -143,37 +144,24 @@ func (a *activity) rested(now time.Time, quiet time.Duration) bool {
 	}) {
 		return false // this trial's next call may have to wait for that of another
 	}
-	for _, c := range a.lastCalls() {
-		switch {
-		case c.End.IsZero(),
-			(c.Error != "" || c.Requeue) && now.Sub(c.End) < retrySoon,
-			c.After > 0 && c.After <= pendingSoon && now.Sub(c.End) < c.After+quiet:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.lastCalls(), func(c recording.Reconcile) bool {
+		return c.End.IsZero() || (c.Error != "" || c.Requeue) && now.Sub(c.End) < retrySoon ||
+			c.After > 0 && c.After <= pendingSoon && now.Sub(c.End) < c.After+quiet
+	})
 }
 
 // due reports whether a call that the operator has asked for, after no more than some
 // time, has not come since it changed something: it may go on then.
 func (a *activity) due(now time.Time, quiet, most time.Duration) bool {
-	for _, c := range a.lastCalls() {
-		if c.After > 0 && c.After <= most && now.Sub(a.changed) < c.After+quiet {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.lastCalls(), func(c recording.Reconcile) bool {
+		return c.After > 0 && c.After <= most && now.Sub(a.changed) < c.After+quiet
+	})
 }
 
 // comesBack reports whether the last call for some object asked to be called
 // again, or is going to be.
 func (a *activity) comesBack() bool {
-	for _, c := range a.lastCalls() {
-		if c.After > 0 || c.Requeue || c.Error != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.lastCalls(), func(c recording.Reconcile) bool { return c.After > 0 || c.Requeue || c.Error != "" })
 }
 
 // again is the shortest wait that a last call asked for; 0: none did.
@@ -207,15 +195,15 @@ func (a *activity) failure() (text string) {
 	return text
 }
 
-// lastCalls are the last calls of the process that runs, by object.
-func (a *activity) lastCalls() map[string]recording.Reconcile {
+// lastCalls are the last calls of the process that runs, one for each object.
+func (a *activity) lastCalls() []recording.Reconcile {
 	last := map[string]recording.Reconcile{}
 	for _, c := range a.calls {
 		if a.covers(c.Namespace) && c.Begin.After(a.since) {
 			last[c.Controller+" "+c.Namespace+"/"+c.Name] = c
 		}
 	}
-	return last
+	return slices.Collect(maps.Values(last))
 }
 
 // takeWrites returns the operator's writes since it was last called, and why the

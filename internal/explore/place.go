@@ -91,14 +91,9 @@ func (t *trial) objects(ctx context.Context) ([]*unstructured.Unstructured, erro
 	if len(t.plan.Steps) > 0 {
 		own = t.plan.Steps[0].in("").GroupVersionKind()
 	}
+	first := map[schema.GroupVersionKind]int{own: -1}
 	kinds := slices.SortedFunc(maps.Keys(t.kinds), func(a, b schema.GroupVersionKind) int {
-		switch own {
-		case a:
-			return -1
-		case b:
-			return 1
-		}
-		return cmp.Compare(a.String(), b.String())
+		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a.String(), b.String()))
 	})
 	var all []*unstructured.Unstructured
 	seen := map[types.UID]bool{}

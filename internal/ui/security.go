@@ -3,7 +3,6 @@ package ui
 import (
 	"crypto/subtle"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -27,17 +26,8 @@ type guard struct {
 	used    atomic.Bool // it was used
 	session string      // value of the cookie
 	cookie  string      // its name; browsers do not tell ports apart
-	hosts   []string
+	hosts   []string    // by which a browser on this machine calls the address
 	next    http.Handler
-}
-
-// hostsOf are the names by which a browser on this machine calls an address.
-func hostsOf(addr net.Addr) []string {
-	_, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return nil
-	}
-	return []string{net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("localhost", port)}
 }
 
 // ServeHTTP implements http.Handler.

@@ -63,9 +63,10 @@ func Listen(ctx context.Context, s Source, port int) (*Server, error) {
 	if srv.listener, err = l.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
 		return nil, fmt.Errorf("open the live view: %w", err)
 	}
-	addr := srv.listener.Addr()
-	_, at, _ := net.SplitHostPort(addr.String())
-	srv.guard = &guard{token: rand.Text(), once: rand.Text(), session: rand.Text(), cookie: "mysdk-" + at, hosts: hostsOf(addr), next: mux}
+	_, at, _ := net.SplitHostPort(srv.listener.Addr().String())
+	srv.guard = &guard{
+		token: rand.Text(), once: rand.Text(), session: rand.Text(), cookie: "mysdk-" + at, hosts: []string{"127.0.0.1:" + at, "localhost:" + at}, next: mux,
+	}
 	return srv, nil
 }
 
@@ -102,9 +103,7 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) view(ctx context.Context, p Page, r *Request) View {
 	rec, _, failed, offline := s.feed.read()
 	r.Recording, r.Mirror, r.Source, r.trouble = rec, s.mirror, s.source, s.trouble
-	v := View{Page: p, Pages: s.pages, Query: r.Query, Source: s.source, Status: Status{
-		Active: rec.Active, Since: rec.Since, Operator: rec.Operator, Requests: len(rec.Requests), Calls: len(rec.Reconciles), Lost: rec.Lost, Offline: offline,
-	}}
+	v := View{Page: p, Pages: s.pages, Query: r.Query, Source: s.source, Status: Status{Recording: rec, Offline: offline}}
 	if failed != nil {
 		v.Status.Problem = failed.Error()
 	}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -59,33 +60,23 @@ func timeline(r *Request) (timeData, error) {
 
 // steps finds the change itself and those near it.
 func (d *timeData) steps(r *Request, shown []objects.Change) {
-	later := 0
-	for _, c := range shown {
-		switch {
-		case c.Seq < d.At:
-			d.Before = c.Seq
-		case c.Seq == d.At:
-			a := author(r.Recording, c)
-			d.Change = &a
-		default:
-			if later++; later == 1 {
-				d.After = c.Seq
-			}
-		}
-		if later <= stepsShown {
-			d.Around = append(d.Around, authored{Change: c})
-		}
+	at, found := slices.BinarySearchFunc(shown, d.At, func(c objects.Change, seq uint64) int { return cmp.Compare(c.Seq, seq) })
+	next := at
+	if found {
+		a := author(r.Recording, shown[at])
+		d.Change, next = &a, at+1
 	}
-	slices.Reverse(d.Around)
-	if d.Before == 0 && d.At > d.First {
+	if at > 0 {
+		d.Before = shown[at-1].Seq
+	} else if d.At > d.First {
 		d.Before = d.First
 	}
+	if next < len(shown) {
+		d.After = shown[next].Seq
+	}
 	// Half of them are from before, if there are as many.
-	later = min(later, stepsShown)
-	earlier := len(d.Around) - later
-	from := max(0, later-max(stepsShown/2, stepsShown-earlier))
-	d.Around = d.Around[from:min(len(d.Around), from+stepsShown)]
-	for i := range d.Around {
-		d.Around[i] = author(r.Recording, d.Around[i].Change)
+	end := min(len(shown), next+max(stepsShown/2, stepsShown-next))
+	for _, c := range slices.Backward(shown[max(0, end-stepsShown):end]) {
+		d.Around = append(d.Around, author(r.Recording, c))
 	}
 }

@@ -110,12 +110,7 @@ type View struct {
 
 // Status is the state of the recording, which each page shows.
 type Status struct {
-	Active   bool
-	Since    time.Time // zero: nothing has been recorded
-	Operator string
-	Requests int
-	Calls    int
-	Lost     uint64
-	Problem  string // why the recording could not be read
-	Offline  error  // why the cluster cannot be read
+	recording.Recording        // since zero: nothing has been recorded
+	Problem             string // why it could not be read
+	Offline             error  // why the cluster cannot be read
 }

@@ -26,21 +26,18 @@ func describeCluster(c *cobra.Command) {
 	flag.Usage, flag.DefValue = "embedded cluster to look at (default: the one that the operator runs on)", ""
 }
 
-// errNotActive says that the cluster records no operator of this project.
-var errNotActive = errors.New("no operator is running")
-
 // active returns what is recorded on the cluster of that name, of requests and
-// lines those behind at, or errNotActive. Where there is nothing new it waits.
-func active(ctx context.Context, f *cli.Factory, name string, at recording.Position, wait time.Duration) (recording.Recording, error) {
+// lines those behind at; not ok where no operator of this project runs. Where there
+// is nothing new it waits.
+func active(ctx context.Context, f *cli.Factory, name string, at recording.Position, wait time.Duration) (rec recording.Recording, ok bool) {
 	control, err := cluster.Control(ctx, f.Host, name)
-	if err != nil {
-		return recording.Recording{}, errNotActive
+	if err == nil {
+		rec, err = control.Recording(ctx, at, wait)
 	}
-	rec, err := control.Recording(ctx, at, wait)
 	if err != nil || !rec.Active || !rec.Of(f.Host.Dir) {
-		return recording.Recording{}, errNotActive
+		return recording.Recording{}, false
 	}
-	return rec, nil
+	return rec, true
 }
 
 // isNamed reports whether a cluster was named, on the command line or in a
@@ -58,7 +55,7 @@ func find(ctx context.Context, f *cli.Factory, name string) string {
 		return name // who uses the cluster of the name is told what is wrong with it
 	}
 	for _, c := range append([]cluster.Info{{Name: name}}, others...) {
-		if _, err := active(ctx, f, c.Name, recording.Position{Request: ^uint64(0), Line: recording.NoLines}, 0); err == nil {
+		if _, ok := active(ctx, f, c.Name, recording.Position{Request: ^uint64(0), Line: recording.NoLines}, 0); ok {
 			return c.Name
 		}
 	}
@@ -106,7 +103,7 @@ func (l *lastRun) read(f *cli.Factory) (recording.Recording, error) {
 // read returns the recording of the project's operator that runs on the cluster of
 // that name, or else that of its last run, which last keeps.
 func read(ctx context.Context, f *cli.Factory, last *lastRun, name string, at recording.Position, wait time.Duration) (rec recording.Recording, kept bool, err error) {
-	if rec, err := active(ctx, f, name, at, wait); err == nil {
+	if rec, ok := active(ctx, f, name, at, wait); ok {
 		return rec, false, nil
 	}
 	rec, err = last.read(f)

@@ -2,7 +2,6 @@ package recorded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -104,11 +103,8 @@ func View(f *cli.Factory, name string) (ui.Source, error) {
 	return ui.Source{
 		Project: p.Name, Cluster: name, RoleNamespace: p.RoleNamespace(), Now: f.Host.Now,
 		Recording: func(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
-			rec, err := active(ctx, f, name, at, wait)
-			if errors.Is(err, errNotActive) {
-				return recording.Recording{}, nil
-			}
-			return rec, err
+			rec, _ := active(ctx, f, name, at, wait) // else there is none yet, or no more
+			return rec, nil
 		},
 		Connect: c.connect,
 		Samples: ui.SamplesIn(f.Host),
