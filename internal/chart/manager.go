@@ -58,7 +58,7 @@ var arguments = []argument{
 
 // pod returns the pod's spec and the manager's container.
 func (c *chart) pod() (spec, container *yaml.Node, err error) {
-	spec = one(c.manager.node, podSpec)
+	spec = yamledit.Lookup(c.manager.node, podSpec)
 	all := at(spec, "containers.*")
 	if len(all) == 0 {
 		return nil, nil, clierr.Failedf("see config/manager/manager.yaml", "Deployment %s has no containers", c.manager.name)
@@ -356,7 +356,7 @@ func (c *chart) plainMonitor(o *object) {
 		}
 		secure := ".Values.metrics.secure"
 		c.wrap(endpoint, "bearerTokenFile", secure)
-		if one(endpoint, "tlsConfig.ca") == nil || !c.values.Has("certManager") {
+		if yamledit.Lookup(endpoint, "tlsConfig.ca") == nil || !c.values.Has("certManager") {
 			c.wrap(endpoint, "tlsConfig", secure)
 			continue
 		}

@@ -140,7 +140,7 @@ func modern(values, now []byte) []byte {
 			}
 		}
 	}
-	if image := one(top, "manager.image"); image != nil && image.Style&yaml.FlowStyle == 0 && len(image.Content) > 0 && yamledit.Value(image, "tag") == nil {
+	if image := yamledit.Lookup(top, "manager.image"); image != nil && image.Style&yaml.FlowStyle == 0 && len(image.Content) > 0 && yamledit.Value(image, "tag") == nil {
 		first := image.Content[0]
 		lines[first.Line-1] = strings.Repeat(" ", first.Column-1) + "tag: \"\"\n" + lines[first.Line-1]
 	}

@@ -126,7 +126,7 @@ func (c *chart) mayName(key, value string, names map[string]string) bool {
 // few: they can never be changed.
 func (c *chart) label(o *object) {
 	for _, path := range []string{"metadata.labels", "spec.selector", "spec.selector.matchLabels", "spec.podSelector.matchLabels", "spec.template.metadata.labels"} {
-		labels := one(o.node, path)
+		labels := yamledit.Lookup(o.node, path)
 		if name := yamledit.Value(labels, "app.kubernetes.io/name"); name != nil && name.Value == c.Name {
 			*name = *c.scalar(c.call("name", "$"))
 		}

@@ -155,17 +155,9 @@ func at(n *yaml.Node, path string) []*yaml.Node {
 	return all
 }
 
-// one is the node at a path without *, nil where there is none.
-func one(n *yaml.Node, path string) *yaml.Node {
-	if all := at(n, path); len(all) > 0 {
-		return all[0]
-	}
-	return nil
-}
-
 // text is the scalar at a path, empty where there is none.
 func text(n *yaml.Node, path string) string {
-	if v := one(n, path); v != nil && v.Kind == yaml.ScalarNode {
+	if v := yamledit.Lookup(n, path); v != nil && v.Kind == yaml.ScalarNode {
 		return v.Value
 	}
 	return ""

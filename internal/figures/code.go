@@ -119,12 +119,10 @@ func isFilled(doc *ast.CommentGroup) bool {
 // regexp, an error, or the result of a call on such.
 func constant(value ast.Expr) bool {
 	switch v := value.(type) {
-	case *ast.CompositeLit:
+	case *ast.CompositeLit, *ast.CallExpr:
 		return true
 	case *ast.UnaryExpr:
 		return constant(v.X)
-	case *ast.CallExpr:
-		return true
 	}
 	return false
 }
