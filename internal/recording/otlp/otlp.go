@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,7 +73,6 @@ func callSpan(c recording.Call, requests []recording.Request) *trace.Span {
 	}
 	s := span("Reconcile "+c.Kind, c.Begin, end)
 	s.Kind, s.TraceId, s.SpanId = trace.Span_SPAN_KIND_CONSUMER, id(traceBytes, c.ID), id(spanBytes, c.ID)
-	s.Attributes = attributes("k8s.namespace.name", c.Namespace, "mysdk.object.kind", c.Kind, "mysdk.object.name", c.Name, "mysdk.controller", c.Controller)
 	var causes []string
 	for _, cause := range c.Causes {
 		causes = append(causes, cause.Text())
@@ -80,10 +80,8 @@ func callSpan(c recording.Call, requests []recording.Request) *trace.Span {
 			s.Links = append(s.Links, &trace.Span_Link{TraceId: id(traceBytes, q.Reconcile), SpanId: requestID(*q)})
 		}
 	}
-	s.Attributes = append(s.Attributes, attributes("mysdk.cause", strings.Join(causes, "\n"))...)
-	if c.After > 0 {
-		s.Attributes = append(s.Attributes, attributes("mysdk.requeue_after", c.After.String())...)
-	}
+	s.Attributes = attributes("k8s.namespace.name", c.Namespace, "mysdk.object.kind", c.Kind, "mysdk.object.name", c.Name,
+		"mysdk.controller", c.Controller, "mysdk.cause", strings.Join(causes, "\n"), "mysdk.requeue_after", c.After)
 	if c.Error != "" {
 		s.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: c.Error}
 	}
@@ -95,21 +93,21 @@ func requestSpan(q recording.Request) *trace.Span {
 	right := q.Right()
 	s := span(q.Verb+" "+right.Resource+right.Path, q.Time, q.Time.Add(q.Took))
 	s.Kind, s.TraceId, s.ParentSpanId, s.SpanId = trace.Span_SPAN_KIND_CLIENT, id(traceBytes, q.Reconcile), id(spanBytes, q.Reconcile), requestID(q)
-	s.Attributes = attributes("k8s.namespace.name", q.Namespace, "mysdk.object.kind", q.Kind, "mysdk.object.name", q.Name,
-		"mysdk.verb", q.Verb, "mysdk.group", q.Group, "mysdk.version", q.Version, "mysdk.resource", right.Resource)
-	s.Attributes = append(s.Attributes, number("http.response.status_code", int64(q.Code)))
+	pairs := []any{
+		"k8s.namespace.name", q.Namespace, "mysdk.object.kind", q.Kind, "mysdk.object.name", q.Name,
+		"mysdk.verb", q.Verb, "mysdk.group", q.Group, "mysdk.version", q.Version, "mysdk.resource", right.Resource, "http.response.status_code", q.Code,
+	}
 	if q.Writes() {
-		s.Attributes = append(s.Attributes, attributes("mysdk.effect", q.Effect())...)
+		pairs = append(pairs, "mysdk.effect", q.Effect())
 	}
 	if len(q.Frames) > 0 {
-		s.Attributes = append(s.Attributes, attributes("code.stacktrace", strings.Join(q.Frames, "\n"))...)
-		if file, line, ok := strings.Cut(q.Frames[0], ":"); ok {
-			var n int64
-			if _, err := fmt.Sscan(line, &n); err == nil {
-				s.Attributes = append(s.Attributes, append(attributes("code.file.path", file), number("code.line.number", n))...)
-			}
+		pairs = append(pairs, "code.stacktrace", strings.Join(q.Frames, "\n"))
+		file, line, _ := strings.Cut(q.Frames[0], ":")
+		if n, err := strconv.Atoi(line); err == nil {
+			pairs = append(pairs, "code.file.path", file, "code.line.number", n)
 		}
 	}
+	s.Attributes = attributes(pairs...)
 	for _, c := range q.Changes {
 		s.Events = append(s.Events, &trace.Span_Event{Name: c.Path, TimeUnixNano: nano(q.Time.Add(q.Took)), Attributes: attributes("mysdk.old", text(c.Old), "mysdk.new", text(c.New))})
 	}
@@ -141,19 +139,19 @@ func id(size int, name string) []byte {
 	return out
 }
 
-// attributes are pairs of keys and values; empty ones are left out.
-func attributes(pairs ...string) []*common.KeyValue {
+// attributes are pairs of keys and values; empty texts and times are left out.
+func attributes(pairs ...any) []*common.KeyValue {
 	var list []*common.KeyValue
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			list = append(list, &common.KeyValue{Key: pairs[i], Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: pairs[i+1]}}})
+		value := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: fmt.Sprint(pairs[i+1])}}
+		if n, ok := pairs[i+1].(int); ok {
+			value.Value = &common.AnyValue_IntValue{IntValue: int64(n)}
+		}
+		if pairs[i+1] != "" && pairs[i+1] != time.Duration(0) {
+			list = append(list, &common.KeyValue{Key: fmt.Sprint(pairs[i]), Value: value})
 		}
 	}
 	return list
-}
-
-func number(key string, n int64) *common.KeyValue {
-	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: n}}}
 }
 
 // text is a value as JSON, empty for none.
