@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -94,24 +95,22 @@ func archiveContents(data []byte, roots func(map[string]string) []string, marks 
 // there is; "" where there is none.
 func rootOf(files Files, marks []string) (string, error) {
 	for _, m := range marks {
-		depth := -1 // of those in roots
-		var roots []string
+		roots := map[string]int{} // with the depth of each
 		for file := range files {
-			at, _, ok := strings.Cut("/"+file+"/", "/"+m+"/")
-			root := strings.TrimPrefix(at, "/")
-			if d := strings.Count(at, "/"); ok && (depth < 0 || d < depth) {
-				depth, roots = d, []string{root}
-			} else if ok && d == depth && !slices.Contains(roots, root) {
-				roots = append(roots, root)
+			if at, _, ok := strings.Cut("/"+file+"/", "/"+m+"/"); ok {
+				roots[strings.TrimPrefix(at, "/")] = strings.Count(at, "/")
 			}
 		}
-		if len(roots) > 1 {
-			slices.Sort(roots)
-			return "", clierr.Failedf("unpack it and name one of them, or pack only one", "there are several bundles in it: %s", strings.Join(roots, ", "))
+		if len(roots) == 0 {
+			continue
 		}
-		if len(roots) == 1 {
-			return roots[0], nil
+		top := slices.Min(slices.Collect(maps.Values(roots)))
+		maps.DeleteFunc(roots, func(_ string, depth int) bool { return depth > top })
+		names := slices.Sorted(maps.Keys(roots))
+		if len(names) > 1 {
+			return "", clierr.Failedf("unpack it and name one of them, or pack only one", "there are several bundles in it: %s", strings.Join(names, ", "))
 		}
+		return names[0], nil
 	}
 	return "", nil
 }

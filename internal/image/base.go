@@ -36,35 +36,23 @@ func digestFile(cache string, p v1.Platform) string {
 
 func platformFile(p v1.Platform) string { return strings.ReplaceAll(platformName(p), "/", "_") }
 
-func (b *builder) baseRef() (name.Reference, error) {
-	ref, err := parseRef(b.Base, httpOption(b.UseHTTP)...)
-	if err != nil {
-		return nil, fmt.Errorf("--base: %w", err)
-	}
-	return ref, nil
-}
-
 // findBase gets the base for each platform: from its registry, or from the
 // cache where that has what the registry names.
 func (b *builder) findBase(ctx context.Context) (*base, error) {
 	if b.Base == Scratch {
 		return b.scratch()
 	}
-	ref, err := b.baseRef()
+	cache, err := b.baseCache(b.baseRef)
 	if err != nil {
 		return nil, err
 	}
-	cache, err := b.baseCache(ref)
+	digest, err := b.resolveBase(ctx, b.baseRef, cache)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := b.resolveBase(ctx, ref, cache)
-	if err != nil {
-		return nil, err
-	}
-	found := &base{name: b.Base, fullName: ref.Name(), digest: digest.String()}
+	found := &base{name: b.Base, fullName: b.baseRef.Name(), digest: digest.String()}
 	for _, p := range b.platforms {
-		img, err := b.baseFor(ctx, ref.Context().Digest(digest.String()), p, cache)
+		img, err := b.baseFor(ctx, b.baseRef.Context().Digest(digest.String()), p, cache)
 		if err != nil {
 			return nil, b.baseError(err)
 		}

@@ -86,6 +86,7 @@ type builder struct {
 	BuildOptions
 	host      host.Host
 	tag       name.Tag
+	baseRef   name.Reference // nil for scratch
 	platforms []v1.Platform
 	labels    map[string]string // the user's
 	mainPkg   string
@@ -153,8 +154,8 @@ func prepare(h host.Host, o BuildOptions) (*builder, error) {
 	}
 	b.Base = cmp.Or(b.Base, DefaultBase)
 	if b.Base != Scratch {
-		if _, err := b.baseRef(); err != nil {
-			return nil, err
+		if b.baseRef, err = parseRef(b.Base, httpOption(b.UseHTTP)...); err != nil {
+			return nil, fmt.Errorf("--base: %w", err)
 		}
 	}
 	if b.mainPkg, err = mainpkg.Find(h.Files, o.Dir); err != nil {

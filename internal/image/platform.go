@@ -48,13 +48,8 @@ func parsePlatforms(list []string) ([]v1.Platform, error) {
 }
 
 func parsePlatform(s string) (v1.Platform, error) {
-	exact := s
-	switch s {
-	case "linux/arm64/v8":
-		exact = "linux/arm64" // what other tools write for the same
-	case "linux/arm":
-		exact = "linux/arm/v7"
-	}
+	// What other tools write for the same.
+	exact := cmp.Or(map[string]string{"linux/arm64/v8": "linux/arm64", "linux/arm": "linux/arm/v7"}[s], s)
 	if !slices.Contains(knownPlatforms, exact) {
 		return v1.Platform{}, clierr.Usagef(platformHint(s), "--platform: unknown platform %q", s)
 	}
