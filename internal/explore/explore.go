@@ -9,6 +9,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,10 +102,7 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 	defer cancel()
 	err := e.run(limited)
 	if e.Replay == nil && (err == nil || isOver(err)) {
-		over := err
-		if err = e.shrinkAll(limited); err == nil {
-			err = over
-		}
+		err = cmp.Or(e.shrinkAll(limited), err)
 	}
 	e.report.Took = r.Now().Sub(e.began)
 	for _, a := range e.plans {

@@ -143,10 +143,11 @@ func writeFinding(w io.Writer, f Finding) {
 	if len(f.Frames) > 0 {
 		fmt.Fprintf(w, "     last written at %s\n", strings.Join(f.Frames, ", called from "))
 	}
-	fmt.Fprintf(w, "     %s; again: mysdk explore --replay %s\n", f.seen(), f.ID)
+	fmt.Fprintf(w, "     %s; again: mysdk explore --replay %s\n", f.Seen(), f.ID)
 }
 
-func (f Finding) seen() string {
+// Seen says how often the finding was seen.
+func (f Finding) Seen() string {
 	s := fmt.Sprintf("seen %d of %d times", f.Confirmed, f.Tries)
 	if f.Unconfirmed {
 		s += ", with no time to confirm it"

@@ -26,7 +26,6 @@ const around = 4
 type htmlFinding struct {
 	Finding
 	Means string // the check
-	Seen  string
 	Steps []htmlStep
 	Code  []codeLine // around the innermost frame; empty where it cannot be read
 }
@@ -59,7 +58,7 @@ func WriteHTML(w io.Writer, r Report, read func(name string) ([]byte, error)) er
 		means[c[0]] = c[1]
 	}
 	for _, f := range r.Findings {
-		one := htmlFinding{Finding: f, Means: means[f.Check], Seen: f.seen()}
+		one := htmlFinding{Finding: f, Means: means[f.Check]}
 		for i, line := range f.Lines() {
 			_, text, _ := strings.Cut(line, ". ")
 			step := htmlStep{Text: text}

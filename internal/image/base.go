@@ -156,11 +156,20 @@ func (b *builder) baseFor(ctx context.Context, ref name.Digest, p v1.Platform, c
 	return img, errors.Join(err, release())
 }
 
+// pullInto pulls the base for one platform into the cache. What stands in its index is
+// believed; an image that is no part of one says itself what it is for.
 func (b *builder) pullInto(ctx context.Context, ref name.Digest, p v1.Platform, dir string) error {
 	b.progress("pulling the base %s for %s", b.Base, platformName(p))
-	img, err := b.pull(ctx, ref, p)
+	c, err := remoteContent(ctx, ref, registry.Access{UseHTTP: b.UseHTTP})
 	if err != nil {
+		return explain(ctx, err, "pull the base "+b.Base, ref.Context())
+	}
+	img, _, have, err := c.pick(p)
+	switch {
+	case err != nil:
 		return err
+	case img == nil:
+		return clierr.Failedf("it has "+platformNames(have)+"; 'scratch' is a base for every platform", "the base %s has no %s", b.Base, platformName(p))
 	}
 	err = replaceDir(dir, func(tmp string) error {
 		path, err := layout.Write(tmp, empty.Index)
@@ -185,18 +194,4 @@ func readOne(dir string) (v1.Image, error) {
 		return nil, clierr.Failedf("remove the directory and build again", "%s is damaged: it has %d images", dir, len(manifest.Manifests))
 	}
 	return index.Image(manifest.Manifests[0].Digest)
-}
-
-// pull gets the image for p from the registry. What stands in the index is
-// believed; an image that is no part of one says itself what it is for.
-func (b *builder) pull(ctx context.Context, ref name.Digest, p v1.Platform) (v1.Image, error) {
-	c, err := remoteContent(ctx, ref, registry.Access{UseHTTP: b.UseHTTP})
-	if err != nil {
-		return nil, explain(ctx, err, "pull the base "+b.Base, ref.Context())
-	}
-	img, _, have, err := c.pick(p)
-	if img == nil && err == nil {
-		err = clierr.Failedf("it has "+platformNames(have)+"; 'scratch' is a base for every platform", "the base %s has no %s", b.Base, platformName(p))
-	}
-	return img, err
 }

@@ -35,7 +35,6 @@ type SaveOptions struct {
 // Saved is an image that was saved.
 type Saved struct {
 	Image    string
-	Digest   string
 	Platform string // the one in the archive, where the image has several
 	Path     string
 }
@@ -55,14 +54,12 @@ func Save(ctx context.Context, h host.Host, o SaveOptions) (Saved, error) {
 	if err != nil {
 		return Saved{}, err
 	}
-	digest, err := c.digest()
-	s := Saved{Image: tag.String(), Digest: digest.String()}
+	s := Saved{Image: tag.String()}
 	foreign := c.foreign(h)
 	if foreign != "" && o.Image != "" {
 		orNothing(o.Warn)(foreign)
 	}
 	switch {
-	case err != nil:
 	case foreign != "" && o.Image == "": // every project's image has this name
 		err = clierr.Failedf(fmt.Sprintf("build this project's with '%s', or save that one with --image %s", imageBuilder, tag), "%s", foreign)
 	case o.Layout != "":
