@@ -132,7 +132,9 @@ func (c *chart) condition() {
 		}, kept...)
 		if o.crd {
 			c.keep(meta)
-			c.conversion(o)
+			if when := c.enabled("webhook"); when != "" && text(o.node, "spec.conversion.strategy") == "Webhook" {
+				c.wrap(yamledit.Value(o.node, "spec"), "conversion", when) // nobody serves it without webhooks
+			}
 		}
 		c.scoped(o, meta)
 	}
@@ -147,13 +149,6 @@ func (c *chart) keep(meta *yaml.Node) {
 		policy = "annotations:\n  " + policy
 	}
 	meta.Content = append(meta.Content, c.lines("{{- if .Values.crd.keep }}\n"+policy+"\n{{- end }}")...)
-}
-
-// conversion takes the call of the webhook out of a CRD where there is none.
-func (c *chart) conversion(o *object) {
-	if when := c.enabled("webhook"); when != "" && text(o.node, "spec.conversion.strategy") == "Webhook" {
-		c.wrap(yamledit.Value(o.node, "spec"), "conversion", when)
-	}
 }
 
 // selectNamespace has the webhooks of a restricted manager asked about its own

@@ -81,7 +81,12 @@ func (c *chart) readManager() error {
 	// argument for those of its webhooks, they are where controller-runtime looks.
 	certs := map[string]string{webhookCerts: "webhook"}
 	c.args(container, certs)
-	c.ports(container)
+	c.some(container, "ports", func(port *yaml.Node) string { // none of a webhook server without webhooks
+		if text(port, "name") == "webhook-server" {
+			return c.enabled("webhook")
+		}
+		return ""
+	})
 	c.volumes(spec, container, certs)
 	c.environment(container)
 	c.image(container)
@@ -224,16 +229,6 @@ func argumentOf(text string) (*argument, string) {
 		}
 	}
 	return nil, ""
-}
-
-// ports drops the webhook server's port where there are no webhooks.
-func (c *chart) ports(container *yaml.Node) {
-	c.some(container, "ports", func(port *yaml.Node) string {
-		if text(port, "name") == "webhook-server" {
-			return c.enabled("webhook")
-		}
-		return ""
-	})
 }
 
 // volumes drops those of certificates that nobody serves, and makes room for

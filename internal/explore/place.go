@@ -69,13 +69,6 @@ func (t *trial) furnish(ctx context.Context) error {
 	return nil
 }
 
-// beside reports whether an object is one of those that samples refer to.
-func (t *trial) beside(u *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(t.Beside, func(b *unstructured.Unstructured) bool {
-		return b.GetKind() == u.GetKind() && b.GetName() == u.GetName()
-	})
-}
-
 // snapshot reads the objects of the trial, and returns their keys as namesOf does.
 func (t *trial) snapshot(ctx context.Context, s Step) (State, map[string]string, error) {
 	t.kinds[s.in("").GroupVersionKind()] = true
@@ -116,10 +109,13 @@ func (t *trial) objects(ctx context.Context) ([]*unstructured.Unstructured, erro
 
 // made reports whether an object that was listed is of the trial.
 func (t *trial) made(u *unstructured.Unstructured) bool {
-	if t.beside(u) {
-		return false
+	beside := func(b *unstructured.Unstructured) bool {
+		return b.GetKind() == u.GetKind() && b.GetName() == u.GetName()
 	}
-	if t.namespace != "" {
+	switch {
+	case slices.ContainsFunc(t.Beside, beside):
+		return false
+	case t.namespace != "":
 		return u.GetNamespace() != ""
 	}
 	return t.log.covers(u.GetNamespace()) && !u.GetCreationTimestamp().Time.Before(t.since)

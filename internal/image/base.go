@@ -58,7 +58,12 @@ func (b *builder) findBase(ctx context.Context) (*base, error) {
 		}
 		found.images = append(found.images, img)
 	}
-	return found, b.remember(cache, digest)
+	for _, p := range b.platforms { // once all are in the cache
+		if err := host.ReplaceData(host.OSFiles{}, digestFile(cache, p), []byte(digest.String()+"\n"), 0o644); err != nil {
+			return nil, fmt.Errorf("keep the base: %w", err)
+		}
+	}
+	return found, nil
 }
 
 // baseError adds the way out that needs no network.
@@ -122,16 +127,6 @@ func (b *builder) cachedDigest(cache string) (v1.Hash, error) {
 		known = digest
 	}
 	return known, nil
-}
-
-// remember notes the digest once the base of each platform is in the cache.
-func (b *builder) remember(cache string, digest v1.Hash) error {
-	for _, p := range b.platforms {
-		if err := host.ReplaceData(host.OSFiles{}, digestFile(cache, p), []byte(digest.String()+"\n"), 0o644); err != nil {
-			return fmt.Errorf("keep the base: %w", err)
-		}
-	}
-	return nil
 }
 
 // baseFor returns the base for one platform, out of the cache where it is.

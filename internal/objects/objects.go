@@ -120,11 +120,6 @@ func (m *Mirror) Follow(ctx context.Context, c *kube.Client) error {
 	}
 }
 
-// unseen are kinds that are not followed: heartbeats, and what others have twice.
-func unseen(k kube.Kind) bool {
-	return slices.Contains([]string{"leases.coordination.k8s.io", "events.events.k8s.io", "endpoints."}, k.Resource+"."+k.Group)
-}
-
 // followKinds follows the kinds that are new since the last time, and forgets the
 // objects of those that are gone. A kind that only changes its version is followed
 // in the new one: the objects are the same.
@@ -133,8 +128,8 @@ func (m *Mirror) followKinds(ctx context.Context, c *kube.Client, kinds []kube.K
 	defer m.mu.Unlock()
 	there := map[kube.Kind]bool{}
 	for _, k := range kinds {
-		if unseen(k) {
-			continue
+		if slices.Contains([]string{"leases.coordination.k8s.io", "events.events.k8s.io", "endpoints."}, k.Resource+"."+k.Group) {
+			continue // heartbeats, and what others have twice
 		}
 		there[k] = true
 		if m.stop[k] != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -92,12 +93,8 @@ func inNamespace(objs map[objects.Key]*unstructured.Unstructured, namespace stri
 	if namespace == allNamespaces || namespace == ownKinds {
 		return objs
 	}
-	picked := map[objects.Key]*unstructured.Unstructured{}
-	for key, u := range objs {
-		if key.Namespace == namespace {
-			picked[key] = u
-		}
-	}
+	picked := maps.Clone(objs)
+	maps.DeleteFunc(picked, func(key objects.Key, _ *unstructured.Unstructured) bool { return key.Namespace != namespace })
 	return picked
 }
 

@@ -208,19 +208,17 @@ func chartOf(calls []oneCall) chart {
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 
 func outcome(c oneCall) string {
-	var list []string
-	if n := len(c.Writes); n > 0 {
-		list = append(list, fmt.Sprintf("writes: %d", n))
-	}
+	how := "done"
 	switch {
 	case c.CutOff:
-		list = append(list, "cut off")
+		how = "cut off"
 	case c.End.IsZero():
-		list = append(list, "running")
+		how = "running"
 	case c.Error != "":
-		list = append(list, "error")
-	default:
-		list = append(list, "done")
+		how = "error"
 	}
-	return strings.Join(list, ", ")
+	if n := len(c.Writes); n > 0 {
+		how = fmt.Sprintf("writes: %d, %s", n, how)
+	}
+	return how
 }

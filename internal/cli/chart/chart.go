@@ -165,7 +165,8 @@ func open(f *cli.Factory, o *Options) (j *job, err error) {
 		return nil, err
 	}
 	j.dir = path.Join(o.OutputDir, "chart")
-	return j, nil
+	j.last, err = j.base()
+	return j, err
 }
 
 // builds reports whether the manifests are built here, not read.
@@ -183,11 +184,7 @@ func (j *job) render(ctx context.Context) (map[string][]byte, error) {
 	if name, err := chart.Image(now); err != nil || name != image.DefaultName {
 		return now, err
 	}
-	base, err := j.base()
-	if err != nil {
-		return nil, err
-	}
-	if j.Image, err = chart.Image(base); err != nil || j.Image == "" {
+	if j.Image, err = chart.Image(j.last); err != nil || j.Image == "" {
 		return now, err
 	}
 	return j.renderOnce(ctx)
@@ -240,10 +237,6 @@ func (j *job) base() (map[string][]byte, error) {
 }
 
 func (j *job) merge(now map[string][]byte) (*chart.Plan, error) {
-	var err error
-	if j.last, err = j.base(); err != nil {
-		return nil, err
-	}
 	plan, err := chart.Merge(j.last, now, j.read, j.reject, j.Force)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.dir, err)
@@ -371,18 +364,14 @@ func WarnStale(ctx context.Context, f *cli.Factory) {
 // stale says whether the chart is there and another one than that of now.
 func stale(ctx context.Context, f *cli.Factory) (bool, error) {
 	j, err := open(f, &Options{})
-	if err != nil {
-		return false, err
-	}
-	base, err := j.base()
-	if base == nil || err != nil {
+	if err != nil || j.last == nil {
 		return false, err
 	}
 	if j.builds() { // with the image that it was made with
-		if j.Image, err = chart.Image(base); err != nil {
+		if j.Image, err = chart.Image(j.last); err != nil {
 			return false, err
 		}
 	}
 	now, err := j.render(ctx)
-	return err == nil && !maps.EqualFunc(base, now, slices.Equal), err
+	return err == nil && !maps.EqualFunc(j.last, now, slices.Equal), err
 }

@@ -203,17 +203,14 @@ func writeRights(w io.Writer, r recording.Rights, roleNamespace string) {
 		fmt.Fprintln(w, "Unused: granted, and no request needed it")
 	}
 	for _, u := range r.Unused {
-		fmt.Fprintf(w, "  %s:%d: %s\n", u.File, u.Line, unusedText(u))
+		unused := strings.Join(recording.Summary(u.Rights), "; ")
+		if u.All {
+			unused = "nothing of this marker was used: remove it"
+		}
+		fmt.Fprintf(w, "  %s:%d: %s\n", u.File, u.Line, unused)
 		for _, m := range u.Markers {
 			fmt.Fprintf(w, "    write: // %s\n", m)
 		}
 	}
 	fmt.Fprintf(w, "Used: %s\n", cli.Count(len(r.Used), "right"))
-}
-
-func unusedText(u recording.Unused) string {
-	if u.All {
-		return "nothing of this marker was used: remove it"
-	}
-	return strings.Join(recording.Summary(u.Rights), "; ")
 }

@@ -192,7 +192,11 @@ func writeCall(w io.Writer, c recording.Call, named bool) {
 		}
 	}
 	for _, q := range c.Writes {
-		fmt.Fprintf(w, "  wrote:  %s\n", writeText(q))
+		text := q.Target() + " " + q.Effect() + at(q.Frames)
+		if q.Effect() == recording.Refused {
+			text += fmt.Sprintf(" with %d: %s", q.Code, q.Message)
+		}
+		fmt.Fprintf(w, "  wrote:  %s\n", text)
 		writeChanges(w, q.Changes)
 	}
 	switch {
@@ -203,14 +207,6 @@ func writeCall(w io.Writer, c recording.Call, named bool) {
 	case c.Requeue:
 		fmt.Fprintln(w, "  next:   at once")
 	}
-}
-
-func writeText(w recording.Request) string {
-	text := w.Target() + " " + w.Effect() + at(w.Frames)
-	if w.Effect() == recording.Refused {
-		return fmt.Sprintf("%s with %d: %s", text, w.Code, w.Message)
-	}
-	return text
 }
 
 // writeChanges lists fields; those of the cause of a write come first.
