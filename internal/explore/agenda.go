@@ -59,10 +59,7 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 		return err
 	}
 	a := &agenda{sample: s}
-	changes, err := mutationsOf(fields.Schema(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
-	if err != nil {
-		return err
-	}
+	changes := mutationsOf(fields.Schema(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
 	for _, m := range changes {
 		if e.wants(History, Recovery, Ignored, Mistaken, Crash, Stale, Unreachable) {
 			a.rounds = append(a.rounds, e.round(s, m)...)

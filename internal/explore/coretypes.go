@@ -3,6 +3,7 @@ package explore
 import (
 	"reflect"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,7 +22,7 @@ type coreType struct {
 
 // coreTypes are those that are embedded the most. None of the values refers to
 // anything that must be there.
-func coreTypes() ([]coreType, error) {
+var coreTypes = sync.OnceValue(func() []coreType {
 	const name, key = "explored", "example.com/explored"
 	one, no, user := int64(1), false, int64(1001)
 	labels := &metav1.LabelSelector{MatchLabels: map[string]string{key: name}}
@@ -54,16 +55,13 @@ func coreTypes() ([]coreType, error) {
 		&corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: labels},
 		&corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 	} {
-		value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(v)
-		if err != nil {
-			return nil, err
-		}
+		value, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(v) // these have no part that is not JSON
 		fields := map[string]bool{}
 		jsonFields(reflect.TypeOf(v).Elem(), fields)
 		all = append(all, coreType{fields, value})
 	}
-	return all, nil
-}
+	return all
+})
 
 // jsonFields collects the names of a type's fields in JSON.
 func jsonFields(t reflect.Type, to map[string]bool) {
@@ -80,10 +78,10 @@ func jsonFields(t reflect.Type, to map[string]bool) {
 // coreValue is a value for a schema that is that of a type of Kubernetes' own, as
 // far as its properties tell: most of the type's, and no others. Of several types
 // it is the one with the fewest fields.
-func coreValue(types []coreType, schema map[string]any) map[string]any {
+func coreValue(schema map[string]any) map[string]any {
 	properties, _ := schema["properties"].(map[string]any)
 	var best coreType
-	for _, t := range types {
+	for _, t := range coreTypes() {
 		if (best.fields == nil || len(t.fields) < len(best.fields)) && t.is(properties) {
 			best = t
 		}

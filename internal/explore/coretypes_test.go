@@ -23,10 +23,7 @@ const (
 // TestCoreTypes: types of Kubernetes' own are known by their properties, as older
 // versions have them too, and what is made for them is accepted where they belong.
 func TestCoreTypes(t *testing.T) {
-	types, err := coreTypes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	types := coreTypes()
 	h := kubetest.World(t)
 	client, err := kube.Connect(t.Context(), kube.Options{Host: h, Kubeconfig: kubetest.StartIn(t, h)})
 	if err != nil {
@@ -58,7 +55,7 @@ func TestCoreTypes(t *testing.T) {
 		t.Errorf("%d types, %d rows", len(types), len(rows))
 	}
 	for _, row := range rows {
-		value, err := json.Marshal(coreValue(types, properties(row.properties)))
+		value, err := json.Marshal(coreValue(properties(row.properties)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +71,8 @@ func TestCoreTypes(t *testing.T) {
 // TestCoreTypes_others: what has other properties too is not Kubernetes' own, nor is
 // what has few of them.
 func TestCoreTypes_others(t *testing.T) {
-	types, err := coreTypes()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, others := range []string{"", "name image", "name size", "limits requests quota", "port", "key value"} {
-		if v := coreValue(types, properties(others)); v != nil {
+		if v := coreValue(properties(others)); v != nil {
 			t.Errorf("%q is taken for %v", others, v)
 		}
 	}

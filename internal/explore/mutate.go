@@ -49,22 +49,17 @@ func (m mutation) apply(object map[string]any) map[string]any {
 // its mind about is at the top, and what it hands through lies deep, so that the
 // top comes first, a property that has a value before one that has none, and a
 // first value before a second one. Among equals the seed decides.
-func mutationsOf(schema, object map[string]any, seed uint64) ([]mutation, error) {
-	types, err := coreTypes()
-	if err != nil {
-		return nil, err
-	}
-	g := &generator{maker: maker{types}, object: object}
+func mutationsOf(schema, object map[string]any, seed uint64) []mutation {
+	g := &generator{object: object}
 	spec, _, _ := unstructured.NestedMap(schema, "properties", "spec")
 	g.walk(spec, []string{"spec"})
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same seed is to give the same plan
 	random.Shuffle(len(g.all), func(i, j int) { g.all[i], g.all[j] = g.all[j], g.all[i] })
 	slices.SortStableFunc(g.all, func(a, b mutation) int { return cmp.Compare(a.cost, b.cost) })
-	return g.all, nil
+	return g.all
 }
 
 type generator struct {
-	maker
 	object  map[string]any
 	enabled [][]string // switches above where it is
 	all     []mutation
@@ -141,7 +136,7 @@ func (g *generator) property(schema map[string]any, path []string, required bool
 	if now == nil {
 		now = byDefault
 	}
-	values := g.valuesFor(schema, path[len(path)-1], now)
+	values := valuesFor(schema, path[len(path)-1], now)
 	if removable {
 		values = append(values, nil)
 	}
@@ -149,7 +144,7 @@ func (g *generator) property(schema map[string]any, path []string, required bool
 	if have, ok := now.([]any); ok {
 		g.items(schema, path, have)
 	}
-	if now != nil || coreValue(g.types, schema) == nil {
+	if now != nil || coreValue(schema) == nil {
 		g.walk(schema, path)
 	}
 }
@@ -164,7 +159,7 @@ func (g *generator) items(schema map[string]any, path []string, have []any) {
 	if !ok {
 		return
 	}
-	of := &generator{maker: g.maker, object: first}
+	of := &generator{object: first}
 	of.walk(items, nil)
 	for _, m := range of.all {
 		changed := slices.Clone(have)

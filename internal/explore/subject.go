@@ -34,22 +34,18 @@ func (s Sample) plural() string {
 
 // Minimal is an object of a CRD's kind with what its schema asks for at least, as
 // far as that can be known.
-func Minimal(crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	types, err := coreTypes()
-	if err != nil {
-		return nil, err
-	}
+func Minimal(crd *unstructured.Unstructured) *unstructured.Unstructured {
 	gvk := kube.ServedKind(crd)
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	if spec, ok, _ := unstructured.NestedMap(fields.Schema(crd, gvk.Version), "properties", "spec"); ok {
 		u.Object["spec"] = map[string]any{}
-		if v, ok := (maker{types}).minimal(spec, "spec").(map[string]any); ok {
+		if v, ok := minimal(spec, "spec").(map[string]any); ok {
 			u.Object["spec"] = runtime.DeepCopyJSONValue(v)
 		}
 	}
 	u.SetGroupVersionKind(gvk)
 	u.SetName(strings.ToLower(gvk.Kind) + "-sample")
-	return u, nil
+	return u
 }
 
 // idea is a plan that is worth a trial, and the plan whose end it is compared

@@ -10,11 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maker makes values that schemas allow.
-type maker struct{ types []coreType }
-
 // valuesFor are values of a property's type, the likeliest to matter first.
-func (m maker) valuesFor(schema map[string]any, name string, now any) []any {
+func valuesFor(schema map[string]any, name string, now any) []any {
 	if enum, ok := schema["enum"].([]any); ok {
 		return slices.Clone(enum)
 	}
@@ -32,9 +29,9 @@ func (m maker) valuesFor(schema map[string]any, name string, now any) []any {
 	case "string":
 		return texts(schema, name, now)
 	case "array":
-		return m.lists(schema, now)
+		return lists(schema, now)
 	case "object":
-		return m.objectsFor(schema, now)
+		return objectsFor(schema, now)
 	}
 	return nil
 }
@@ -96,11 +93,11 @@ func quantities(schema map[string]any, now any) []any {
 }
 
 // lists lose and gain an item, and are reordered.
-func (m maker) lists(schema map[string]any, now any) []any {
+func lists(schema map[string]any, now any) []any {
 	items, _ := schema["items"].(map[string]any)
 	have, _ := now.([]any)
 	var out []any
-	if one := m.minimal(items, "item"); one != nil {
+	if one := minimal(items, "item"); one != nil {
 		out = append(out, append(slices.Clone(have), one))
 	}
 	if len(have) > 0 {
@@ -115,22 +112,22 @@ func (m maker) lists(schema map[string]any, now any) []any {
 }
 
 // objectsFor are maps with other entries, and objects that are not there yet.
-func (m maker) objectsFor(schema map[string]any, now any) []any {
+func objectsFor(schema map[string]any, now any) []any {
 	have, _ := now.(map[string]any)
 	if of, ok := schema["additionalProperties"].(map[string]any); ok {
-		return m.entries(of, have)
+		return entries(of, have)
 	}
 	if have != nil {
 		return nil // its properties are changed one by one
 	}
-	if one, ok := m.minimal(schema, "").(map[string]any); ok && len(one) > 0 {
+	if one, ok := minimal(schema, "").(map[string]any); ok && len(one) > 0 {
 		return []any{one} // an empty one says as much as none
 	}
 	return nil
 }
 
 // entries are maps with an entry more, another value, and an entry less.
-func (m maker) entries(of map[string]any, have map[string]any) []any {
+func entries(of map[string]any, have map[string]any) []any {
 	var out []any
 	with := func(key string, v any) {
 		other := map[string]any{}
@@ -140,14 +137,14 @@ func (m maker) entries(of map[string]any, have map[string]any) []any {
 	}
 	keys := slices.Sorted(maps.Keys(have))
 	if key := freshKey(of, have); key != "" {
-		if v := m.minimal(of, key); v != nil {
+		if v := minimal(of, key); v != nil {
 			with(key, v)
 		}
 	}
 	if len(keys) == 0 {
 		return out
 	}
-	for _, v := range m.valuesFor(of, keys[0], have[keys[0]]) {
+	for _, v := range valuesFor(of, keys[0], have[keys[0]]) {
 		if fmt.Sprint(v) != fmt.Sprint(have[keys[0]]) {
 			with(keys[0], v)
 			break
@@ -177,17 +174,17 @@ func freshKey(of map[string]any, have map[string]any) string {
 
 // minimal is a value that a schema asks for at least, or one of the type of
 // Kubernetes' own that it is; nil where that is not known.
-func (m maker) minimal(schema map[string]any, name string) any {
+func minimal(schema map[string]any, name string) any {
 	if d, ok := schema["default"]; ok {
 		return d
 	}
 	if schema["type"] != "object" {
-		for _, v := range m.valuesFor(schema, name, nil) {
+		for _, v := range valuesFor(schema, name, nil) {
 			return v
 		}
 		return nil
 	}
-	if v := coreValue(m.types, schema); v != nil {
+	if v := coreValue(schema); v != nil {
 		return v
 	}
 	out := map[string]any{}
@@ -195,7 +192,7 @@ func (m maker) minimal(schema map[string]any, name string) any {
 	required, _, _ := unstructured.NestedStringSlice(schema, "required")
 	for _, name := range required {
 		p, _ := properties[name].(map[string]any)
-		v := m.minimal(p, name)
+		v := minimal(p, name)
 		if v == nil {
 			return nil
 		}

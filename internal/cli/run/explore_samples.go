@@ -46,10 +46,7 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 		if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }) {
 			continue
 		}
-		minimal, err := explore.Minimal(crd)
-		if err != nil {
-			return what, err
-		}
+		minimal := explore.Minimal(crd)
 		list, from := ofKind(crd, written), manifests.Samples
 		if len(list) == 0 {
 			list = served(crd, ofKind(crd, below))

@@ -111,10 +111,7 @@ func comment(text string) string {
 
 // quote is an object as a literal of its JSON.
 func quote(u map[string]any) string {
-	data, err := json.MarshalIndent(u, "", "  ")
-	if err != nil {
-		return `""` // it comes from JSON
-	}
+	data, _ := json.MarshalIndent(u, "", "  ") // it comes from JSON
 	if bytes.Contains(data, []byte("`")) {
 		return strconv.Quote(string(data))
 	}
