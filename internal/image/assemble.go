@@ -79,10 +79,7 @@ func (b *builder) newImage(config v1.ConfigFile, layers ...mutate.Addendum) (v1.
 	if img, err = mutate.Append(img, layers...); err != nil {
 		return nil, err
 	}
-	annotated, ok := mutate.Annotations(img, annotations(config.Config.Labels)).(v1.Image)
-	if !ok {
-		return img, nil // not so: the library gives an image for an image
-	}
+	annotated, _ := mutate.Annotations(img, annotations(config.Config.Labels)).(v1.Image) // one of an image is an image
 	return annotated, nil
 }
 
@@ -118,9 +115,6 @@ func join(parts []part) v1.ImageIndex {
 		adds = append(adds, mutate.IndexAddendum{Add: p.image, Descriptor: v1.Descriptor{Platform: &p.platform}})
 	}
 	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), adds...)
-	annotated, ok := mutate.Annotations(index, annotations(shared(parts))).(v1.ImageIndex)
-	if !ok {
-		return index // not so: the library gives an index for an index
-	}
+	annotated, _ := mutate.Annotations(index, annotations(shared(parts))).(v1.ImageIndex) // likewise
 	return annotated
 }

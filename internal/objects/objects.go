@@ -240,13 +240,9 @@ func (m *Mirror) take(u *unstructured.Unstructured) {
 	if before != nil {
 		c.Effect, c.Before, c.Fields = "changed", before.GetResourceVersion(), recording.Diff(before.Object, u.Object)
 	}
-	state, err := json.Marshal(u.Object)
-	if err != nil {
-		return // it was JSON before
-	}
-	c.state = state
+	c.state, _ = json.Marshal(u.Object) // it was JSON before
 	if !m.begun && before == nil && !m.first[key.GroupKind] {
-		m.base[key] = state
+		m.base[key] = c.state
 		return
 	}
 	m.note(c, u.GetResourceVersion())

@@ -160,7 +160,8 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p Page) {
 			html, err := s.fragment(v, id)
 			if err == nil && sent[id] != html {
 				sent[id] = html
-				err = writeEvent(w, fragment{ID: id, HTML: html})
+				data, _ := json.Marshal(fragment{ID: id, HTML: html})
+				_, err = fmt.Fprintf(w, "data: %s\n\n", data)
 			}
 			if err != nil {
 				return
@@ -189,15 +190,6 @@ func idle(w http.ResponseWriter, r *http.Request, pause time.Duration, recorded,
 		}
 		return host.Pause(r.Context(), pause)
 	}
-}
-
-func writeEvent(w http.ResponseWriter, f fragment) error {
-	data, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "data: %s\n\n", data)
-	return err
 }
 
 func (s *Server) fragment(v View, id string) (string, error) {

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/kube"
@@ -157,11 +156,7 @@ func detailOf(now objects.Snapshot, key objects.Key, rec recording.Recording) *o
 		d.Owners = append(d.Owners, owner)
 	}
 	d.Conditions, d.Events = conditionsOf(u), eventsOf(now, u)
-	text, err := yaml.Marshal(u.Object)
-	if err != nil {
-		text = []byte(err.Error())
-	}
-	d.YAML = string(text)
+	d.YAML, _ = indented(u.Object) // it comes from JSON
 	return d
 }
 

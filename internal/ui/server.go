@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -35,9 +36,7 @@ type Server struct {
 // Listen opens the live view on a port of loopback; 0 is a free one. Nobody is
 // served before Serve.
 func Listen(ctx context.Context, s Source, port int) (*Server, error) {
-	if s.Zone == nil {
-		s.Zone = time.Local
-	}
+	s.Zone = cmp.Or(s.Zone, time.Local)
 	srv := &Server{source: s, feed: newFeed(s), mirror: objects.New(s.Now), pages: allPages(), templates: map[string]*template.Template{}, trouble: &trouble{inject: s.Inject, clock: s.Now}}
 	for _, p := range srv.pages {
 		t, err := parse(p, s.Zone)
