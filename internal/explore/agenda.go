@@ -301,7 +301,7 @@ func (e *explorer) crowd(ctx context.Context, plans []Plan) ([]Outcome, error) {
 			e.report = before // none of them is tried
 			return nil, err
 		}
-		t.crowded, t.log.crowded, t.kinds = true, true, maps.Clone(e.kinds)
+		t.log.crowded, t.kinds = true, maps.Clone(e.kinds)
 		trials[i] = t
 	}
 	out := make([]Outcome, len(plans))

@@ -79,7 +79,6 @@ type trial struct {
 	resource  string                           // of the plan's kind; empty: not known
 	namespace string                           // its own; empty where the plan's kind has none, and the whole cluster counts
 	since     time.Time                        // in the whole cluster: what was made before is not the trial's
-	crowded   bool                             // others run beside it
 	kinds     map[schema.GroupVersionKind]bool // that anybody has written; kept from trial to trial
 	out       Outcome
 	log       activity
@@ -139,7 +138,7 @@ func (t *trial) ready(ctx context.Context) error {
 	own, started := t.own(), t.watched != nil
 	if how, ended := t.Operator.Ended(); !ended && t.watched[own] {
 		return nil
-	} else if t.crowded {
+	} else if t.log.crowded {
 		return errAlone
 	} else if t.vain != nil && !t.watched[own] {
 		return t.vain.unwatchedError(own)
@@ -453,7 +452,7 @@ func (t *trial) settle(ctx context.Context) (rested bool, err error) {
 // operator that has ended is noted and started again.
 func (t *trial) look(ctx context.Context) (bool, error) {
 	if how, ended := t.Operator.Ended(); ended {
-		if t.crowded {
+		if t.log.crowded {
 			return false, errAlone
 		}
 		if t.out.down() {

@@ -73,42 +73,35 @@ func runTests(ctx context.Context, short bool, packages []string) (all usage, ea
 	return all, each, errors.Join(err, logErr)
 }
 
-func readLog(log io.Reader) ([]usage, error) {
-	var each []usage
-	for s := bufio.NewScanner(log); s.Scan(); {
+func readLog(log io.Reader) (each []usage, err error) {
+	root, err := os.Getwd()
+	for s := bufio.NewScanner(log); s.Scan() && err == nil; {
 		var u usage
 		if _, err := fmt.Sscan(s.Text(), &u.name, (*int64)(&u.cpu), (*int64)(&u.wall)); err != nil {
 			return nil, fmt.Errorf("read the times of the tests: %w", err)
 		}
+		u.name = strings.TrimPrefix(u.name, root+string(filepath.Separator))
 		each = append(each, u)
 	}
 	slices.SortFunc(each, func(a, b usage) int { return cmp.Compare(b.cpu, a.cpu) })
-	return each, nil
+	return each, err
 }
 
 // execTest runs a test binary, appends what it took to the log, and returns
 // the binary's exit code.
 func execTest(binary string, args []string) int {
 	u, err := measure(exec.Command(binary, args...))
-	log, openErr := os.OpenFile(os.Getenv(logVariable), os.O_APPEND|os.O_WRONLY, 0o600)
-	if openErr != nil {
-		fmt.Fprintln(os.Stderr, "figures:", openErr)
-		return 1
+	log, logErr := os.OpenFile(os.Getenv(logVariable), os.O_APPEND|os.O_WRONLY, 0o600)
+	if logErr == nil {
+		dir, _ := os.Getwd() // that of the package
+		_, logErr = fmt.Fprintln(log, dir, int64(u.cpu), int64(u.wall))
+		logErr = errors.Join(logErr, log.Close())
 	}
-	defer log.Close() //nolint:errcheck // what is written is read by its length
-	name := strings.TrimSuffix(filepath.Base(binary), ".test")
-	if dir, err := os.Getwd(); err == nil {
-		name = strings.TrimPrefix(filepath.ToSlash(dir), filepath.ToSlash(os.Getenv("FIGURES_ROOT"))+"/")
-	}
-	if _, err := fmt.Fprintln(log, name, int64(u.cpu), int64(u.wall)); err != nil {
-		fmt.Fprintln(os.Stderr, "figures:", err)
-		return 1
-	}
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	if failed && logErr == nil {
 		return max(1, exit.ExitCode())
-	case err != nil:
+	}
+	if err = errors.Join(err, logErr); err != nil {
 		fmt.Fprintln(os.Stderr, "figures:", err)
 		return 1
 	}
@@ -117,16 +110,10 @@ func execTest(binary string, args []string) int {
 
 // measure runs a command on this process's own output.
 func measure(c *exec.Cmd, env ...string) (usage, error) {
-	root, err := os.Getwd()
-	if err != nil {
-		return usage{}, err
-	}
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if len(env) > 0 {
-		c.Env = append(os.Environ(), append(env, "FIGURES_ROOT="+root)...)
-	}
+	c.Env = append(os.Environ(), env...)
 	start := time.Now()
-	err = c.Run()
+	err := c.Run()
 	if c.ProcessState == nil {
 		return usage{}, err
 	}

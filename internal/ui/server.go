@@ -106,11 +106,9 @@ func (s *Server) view(ctx context.Context, p Page, r *Request) View {
 	if failed != nil {
 		v.Status.Problem = failed.Error()
 	}
-	if len(p.Fragments) > 0 {
-		v.Live = "/live/" + p.Name
-		if len(r.Query) > 0 {
-			v.Live += "?" + r.Query.Encode()
-		}
+	v.Live = "/live/" + p.Name
+	if len(r.Query) > 0 {
+		v.Live += "?" + r.Query.Encode()
 	}
 	var err error
 	if v.Data, err = p.Render(ctx, r); err != nil {
