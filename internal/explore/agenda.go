@@ -369,7 +369,7 @@ func (e *explorer) nextRounds(ctx context.Context, a *agenda, until time.Time) (
 		}
 	}
 	out, err := e.crowd(ctx, plans)
-	if isOver(err) {
+	if errors.Is(err, errOver) {
 		a.rounds = append(batch, a.rounds...)
 	}
 	for k := 0; k < len(batch) && err == nil; k++ {

@@ -91,8 +91,6 @@ const trialPrefix = "explore-"
 // errOver says that there is no time for another trial.
 var errOver = errors.New("the time is over")
 
-func isOver(err error) bool { return errors.Is(err, errOver) }
-
 // Run explores until the time is over, ctx ends or there is nothing left to
 // try. What was found so far is returned in any case, with an error too. The
 // end of ctx is no error.
@@ -101,7 +99,7 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 	limited, cancel := context.WithDeadline(ctx, e.began.Add(o.Time))
 	defer cancel()
 	err := e.run(limited)
-	if e.Replay == nil && (err == nil || isOver(err)) {
+	if e.Replay == nil && (err == nil || errors.Is(err, errOver)) {
 		err = cmp.Or(e.shrinkAll(limited), err)
 	}
 	e.report.Took = r.Now().Sub(e.began)
@@ -125,7 +123,7 @@ func ended(ctx, limited context.Context, err error) string {
 	switch {
 	case err == nil && !interrupted:
 		return EndedDone
-	case isOver(err) && !interrupted, ctx.Err() == nil && limited.Err() != nil:
+	case errors.Is(err, errOver) && !interrupted, ctx.Err() == nil && limited.Err() != nil:
 		return EndedTime
 	case interrupted:
 		return EndedInterrupted

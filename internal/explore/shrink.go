@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,7 +36,7 @@ func (e *explorer) shrinkAll(ctx context.Context) error {
 		smaller, err := e.shrink(limited, f)
 		over := limited.Err() != nil
 		cancel()
-		if err != nil && !over && ctx.Err() == nil && !isOver(err) {
+		if err != nil && !over && ctx.Err() == nil && !errors.Is(err, errOver) {
 			return err
 		}
 		e.report.Findings[i] = smaller

@@ -159,7 +159,7 @@ func TestConfirm_Over(t *testing.T) {
 		over, cancel := context.WithDeadline(t.Context(), time.Now())
 		_, err := e.confirm(over, Finding{Check: History, Plan: Plan{Steps: []Step{{}}}, hurried: hurried})
 		cancel()
-		if kept := len(e.report.Findings) == 1; !isOver(err) || kept == hurried || kept && !e.report.Findings[0].Unconfirmed {
+		if kept := len(e.report.Findings) == 1; !errors.Is(err, errOver) || kept == hurried || kept && !e.report.Findings[0].Unconfirmed {
 			t.Errorf("hurried is %v: %v, %+v", hurried, err, e.report.Findings)
 		}
 	}

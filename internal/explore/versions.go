@@ -60,13 +60,7 @@ func (t *trial) writeBack(ctx context.Context, as *unstructured.Unstructured) er
 		if live == nil {
 			return nil, nil
 		}
-		notes := live.GetAnnotations()
-		if notes == nil {
-			notes = map[string]string{}
-		}
-		notes[exploredAnnotation] = as.GroupVersionKind().Version
-		live.SetAnnotations(notes)
-		return live, nil
+		return live, unstructured.SetNestedField(live.Object, as.GroupVersionKind().Version, "metadata", "annotations", exploredAnnotation)
 	})
 }
 

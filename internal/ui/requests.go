@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -76,7 +75,7 @@ func resourceOf(q recording.Request) string {
 	if q.Subresource != "" {
 		name += "/" + q.Subresource
 	}
-	return cmp.Or(name, q.Path)
+	return name
 }
 
 func unchanged(q recording.Request) bool { return q.Writes() && q.Effect() == "unchanged" }

@@ -36,7 +36,7 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
-// Source is where pages get what they show. Only Recording is required.
+// Source is where pages get what they show. Only Recording and Rules are required.
 type Source struct {
 	Project string // name
 	Cluster string // name of the embedded cluster
@@ -50,8 +50,7 @@ type Source struct {
 	// same one each time, so that pages may call it often. The error is for
 	// people: no cluster is running. Nil: there is none.
 	Connect func(ctx context.Context) (*kube.Client, error)
-	// Rules returns what the project's roles and markers grant. It may take a
-	// moment. Nil: that is not known.
+	// Rules returns what the project's roles and markers grant. It may take a moment.
 	Rules func(ctx context.Context) ([]recording.Rule, error)
 	// Samples are what there is to try the operator with. Nil: nothing.
 	Samples func(ctx context.Context) ([]manifests.File, error)
