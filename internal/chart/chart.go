@@ -30,7 +30,7 @@ type object struct {
 	group, kind, name, ns, dir string
 	when                       string // condition for the whole object; empty: always
 	optional                   bool   // not installed by default
-	isManager, crd             bool
+	crd                        bool
 }
 
 type chart struct {
@@ -146,7 +146,7 @@ func (c *chart) findManager() error {
 		func(*object) bool { return len(all) == 1 },
 	} {
 		if i := slices.IndexFunc(all, is); i >= 0 {
-			c.manager, all[i].isManager = all[i], true
+			c.manager = all[i]
 			return nil
 		}
 	}
@@ -165,7 +165,7 @@ func (c *chart) put(files map[string][]byte, o *object) error {
 		data = slices.Concat([]byte("{{- if "+o.when+" }}\n"), data, []byte("{{- end }}\n"))
 	}
 	base := strings.ToLower(strings.TrimPrefix(o.name, c.prefix))
-	if o.isManager {
+	if o == c.manager {
 		base = "manager"
 	}
 	name := path.Join("templates", o.dir, base+".yaml")

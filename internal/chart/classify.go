@@ -51,7 +51,7 @@ func (k class) takes(o *object) bool {
 // values that the chart has.
 func (c *chart) classify() {
 	for _, o := range c.objects {
-		if o.isManager {
+		if o == c.manager {
 			o.dir, o.when = "manager", "manager"
 			c.values.enable("manager", true)
 			continue
