@@ -27,8 +27,8 @@ type setting struct {
 var (
 	deploymentSettings = []setting{
 		{"spec.replicas", "replicas", "1"}, {"spec.strategy", "strategy", "{}"},
-		{podSpec + ".affinity", "affinity", "{}"}, {podSpec + ".nodeSelector", "nodeSelector", "{}"}, {podSpec + ".tolerations", "tolerations", "[]"},
-		{podSpec + ".topologySpreadConstraints", "topologySpreadConstraints", "[]"},
+		{podSpec + ".affinity", "affinity", "{}"}, {podSpec + ".nodeSelector", "nodeSelector", "{}"},
+		{podSpec + ".tolerations", "tolerations", "[]"}, {podSpec + ".topologySpreadConstraints", "topologySpreadConstraints", "[]"},
 		{podSpec + ".priorityClassName", "priorityClassName", `""`}, {podSpec + ".imagePullSecrets", "imagePullSecrets", "[]"},
 		{podSpec + ".securityContext", "podSecurityContext", "{}"},
 		{podSpec + ".terminationGracePeriodSeconds", "terminationGracePeriodSeconds", "null"},

@@ -161,7 +161,8 @@ func (a *activity) due(now time.Time, quiet, most time.Duration) bool {
 // comesBack reports whether the last call for some object asked to be called
 // again, or is going to be.
 func (a *activity) comesBack() bool {
-	return slices.ContainsFunc(a.lastCalls(), func(c recording.Reconcile) bool { return c.After > 0 || c.Requeue || c.Error != "" })
+	asks := func(c recording.Reconcile) bool { return c.After > 0 || c.Requeue || c.Error != "" }
+	return slices.ContainsFunc(a.lastCalls(), asks)
 }
 
 // again is the shortest wait that a last call asked for; 0: none did.

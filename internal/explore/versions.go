@@ -60,7 +60,8 @@ func (t *trial) writeBack(ctx context.Context, as *unstructured.Unstructured) er
 		if live == nil {
 			return nil, nil
 		}
-		return live, unstructured.SetNestedField(live.Object, as.GroupVersionKind().Version, "metadata", "annotations", exploredAnnotation)
+		version := as.GroupVersionKind().Version
+		return live, unstructured.SetNestedField(live.Object, version, "metadata", "annotations", exploredAnnotation)
 	})
 }
 

@@ -38,7 +38,8 @@ type part struct {
 
 // assemble puts the program on top of the base.
 func (b *builder) assemble(base *base, on v1.Image, bin *binary) (part, error) {
-	program, err := b.layer(filepath.Join(filepath.Dir(bin.path), "layer.tar.gz"), "mysdk image build", "go build "+b.mainPkg,
+	file := filepath.Join(filepath.Dir(bin.path), "layer.tar.gz")
+	program, err := b.layer(file, "mysdk image build", "go build "+b.mainPkg,
 		[]entry{{name: entrypoint[1:], mode: 0o755, file: bin.path}})
 	if err != nil {
 		return part{}, err

@@ -64,7 +64,8 @@ func Listen(ctx context.Context, s Source, port int) (*Server, error) {
 	}
 	_, at, _ := net.SplitHostPort(srv.listener.Addr().String())
 	srv.guard = &guard{
-		token: rand.Text(), once: rand.Text(), session: rand.Text(), cookie: "mysdk-" + at, hosts: []string{"127.0.0.1:" + at, "localhost:" + at}, next: mux,
+		token: rand.Text(), once: rand.Text(), session: rand.Text(), cookie: "mysdk-" + at,
+		hosts: []string{"127.0.0.1:" + at, "localhost:" + at}, next: mux,
 	}
 	return srv, nil
 }

@@ -60,7 +60,8 @@ func timeline(r *Request) (timeData, error) {
 
 // steps finds the change itself and those near it.
 func (d *timeData) steps(r *Request, shown []objects.Change) {
-	at, found := slices.BinarySearchFunc(shown, d.At, func(c objects.Change, seq uint64) int { return cmp.Compare(c.Seq, seq) })
+	order := func(c objects.Change, seq uint64) int { return cmp.Compare(c.Seq, seq) }
+	at, found := slices.BinarySearchFunc(shown, d.At, order)
 	next := at
 	if found {
 		a := author(r.Recording, shown[at])

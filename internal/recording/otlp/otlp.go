@@ -95,7 +95,8 @@ func requestSpan(q recording.Request) *trace.Span {
 	s.Kind, s.TraceId, s.ParentSpanId, s.SpanId = trace.Span_SPAN_KIND_CLIENT, id(traceBytes, q.Reconcile), id(spanBytes, q.Reconcile), requestID(q)
 	pairs := []any{
 		"k8s.namespace.name", q.Namespace, "mysdk.object.kind", q.Kind, "mysdk.object.name", q.Name,
-		"mysdk.verb", q.Verb, "mysdk.group", q.Group, "mysdk.version", q.Version, "mysdk.resource", right.Resource, "http.response.status_code", q.Code,
+		"mysdk.verb", q.Verb, "mysdk.group", q.Group, "mysdk.version", q.Version, "mysdk.resource", right.Resource,
+		"http.response.status_code", q.Code,
 	}
 	if q.Writes() {
 		pairs = append(pairs, "mysdk.effect", q.Effect())
