@@ -40,30 +40,30 @@ type Edit struct {
 // exchange facts between packages are an error. Findings come in the order of
 // files and lines.
 func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) ([]Finding, error) {
-	from, err := parse(ctx, opts)
+	r, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	if len(from.sources.problems) > 0 {
-		return nil, sourceError(from.sources.problems, from.env, "correct the Go code and run the command again")
+	if len(r.src.problems) > 0 {
+		return nil, r.sourceError(r.src.problems, correctCode)
 	}
-	l, _, err := loadTyped(ctx, from.options, from.tree, from.sources, from.env)
+	l, err := r.loadTyped(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if found := packageProblems(from.tree, from.sources, l); len(found) > 0 {
-		return nil, sourceError(found, from.env, "correct the Go code and run the command again")
+	if found := r.packageProblems(l); len(found) > 0 {
+		return nil, r.sourceError(found, correctCode)
 	}
 	if len(l.typed) == 0 {
 		return nil, clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "the project has no API types")
 	}
-	a := analyzing{tree: from.tree, api: apiTypes(l.typed)}
+	a := analyzing{renderer: r, api: apiTypes(l.typed)}
 	for _, p := range l.typed {
 		for _, one := range analyzers {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err := a.run(one, p, from.env); err != nil {
+			if err := a.run(one, p); err != nil {
 				return nil, err
 			}
 		}
@@ -78,14 +78,14 @@ func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) 
 // analyzing is a run of analyzers. It does in few lines what the checker of
 // golang.org/x/tools does, whose facts would link encoding/gob.
 type analyzing struct {
-	tree    *tree
+	renderer
 	api     map[string]bool
 	results map[*analysis.Analyzer]any // of a package, by the analyzers that ran
 	found   []Finding
 }
 
 // run runs an analyzer on a package, after those that it requires.
-func (a *analyzing) run(one *analysis.Analyzer, p *loader.Package, env goEnv) error {
+func (a *analyzing) run(one *analysis.Analyzer, p *loader.Package) error {
 	if _, done := a.results[one]; done {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (a *analyzing) run(one *analysis.Analyzer, p *loader.Package, env goEnv) er
 		return fmt.Errorf("generate: the analyzer %s exchanges facts", one.Name)
 	}
 	for _, required := range one.Requires {
-		if err := a.run(required, p, env); err != nil {
+		if err := a.run(required, p); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (a *analyzing) run(one *analysis.Analyzer, p *loader.Package, env goEnv) er
 		Analyzer: one, Fset: p.Fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes,
 		ResultOf: a.results, Report: func(d analysis.Diagnostic) { a.report(one.Name, p, d) },
 	}
-	result, err := call(one, pass, env)
+	result, err := call(one, pass, a.env)
 	if err != nil {
 		return fmt.Errorf("generate: %s: %w", one.Name, err)
 	}
@@ -124,7 +124,7 @@ func (a *analyzing) report(rule string, p *loader.Package, d analysis.Diagnostic
 	fset := p.Fset
 	at := newProblem(a.tree, fset.Position(d.Pos), "")
 	f := Finding{Position: Position{at.file, at.line, at.col}, Rule: rule, Text: d.Message, Aside: a.aside(p, d.Pos)}
-	src, err := a.tree.read(at.file)
+	src, err := a.read(at.file)
 	if err == nil && len(d.SuggestedFixes) > 0 && !slices.ContainsFunc(d.SuggestedFixes[0].TextEdits, func(e analysis.TextEdit) bool { return renames(p, e) }) {
 		for _, e := range d.SuggestedFixes[0].TextEdits {
 			from, to := fset.Position(e.Pos).Offset, fset.Position(max(e.Pos, e.End)).Offset

@@ -35,18 +35,10 @@ const (
 // It also asks the go command for the package once more, from the directory of
 // the process and without an overlay; see canApply.
 type applyStep struct {
-	generator applyconfiguration.Generator
-	tree      *tree
-	year      string // for the header
+	applyconfiguration.Generator
+	tree *tree
+	year string // for the header
 }
-
-// RegisterMarkers implements genall.Generator.
-func (applyStep) RegisterMarkers(into *markers.Registry) error {
-	return applyconfiguration.Generator{}.RegisterMarkers(into)
-}
-
-// CheckFilter implements genall.NeedsTypeChecking.
-func (applyStep) CheckFilter() loader.NodeFilter { return applyconfiguration.Generator{}.CheckFilter() }
 
 // Generate implements genall.Generator.
 func (s applyStep) Generate(ctx *genall.GenerationContext) (err error) {
@@ -55,7 +47,7 @@ func (s applyStep) Generate(ctx *genall.GenerationContext) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	g := s.generator
+	g := s.Generator
 	if g.HeaderFile != "" {
 		text, err := s.tree.read(g.HeaderFile)
 		if err != nil {
@@ -139,39 +131,27 @@ func collect(root string, to genall.OutputRule) error {
 // asksForApply reports whether a package asks for apply configurations, and
 // warns of those that get none: the generator knows kinds by a marker that
 // others can do without.
-func asksForApply(t *tree, src *sources) (bool, []problem) {
-	asked := false
-	var empty []problem
-	for _, p := range src.packages {
-		at := p.find("+" + applyMarker + "=true")
+func (r renderer) asksForApply() (asked bool, empty []string) {
+	for _, p := range r.src.packages {
+		var at []token.Pos
+		for c, text := range p.markers() {
+			if text == "+"+applyMarker+"=true" {
+				at = append(at, c.Pos())
+			}
+		}
 		asked = asked || len(at) > 0
 		// A second one is above a type.
-		if len(at) == 1 && len(p.kinds()) > 0 && !p.marked([]string{"+" + prefix + "resource"}) {
-			empty = append(empty, newProblem(t, src.fset.Position(at[0]),
-				"marker +"+applyMarker+" has no effect: none of the package's kinds has +"+prefix+"resource, by which they are found"))
+		if len(at) == 1 && len(p.kinds()) > 0 && !p.marked("+"+prefix+"resource") {
+			empty = append(empty, newProblem(r.tree, r.src.fset.Position(at[0]),
+				"marker +"+applyMarker+" has no effect: none of the package's kinds has +"+prefix+"resource, by which they are found").String())
 		}
 	}
 	return asked, empty
 }
 
-// find lists the places of a marker in the package.
-func (p *sourcePackage) find(marker string) []token.Pos {
-	var at []token.Pos
-	for _, f := range p.files {
-		for _, g := range f.ast.Comments {
-			for _, c := range g.List {
-				if strings.TrimSpace(strings.TrimPrefix(c.Text, "//")) == marker {
-					at = append(at, c.Pos())
-				}
-			}
-		}
-	}
-	return at
-}
-
 // canApply is an error where the generator would look at something else than
 // the other ones.
-func canApply(o Options) error {
+func (o Options) canApply() error {
 	if o.Overlay.Len() > 0 {
 		return errors.New("generate: apply configurations are made of what is on disk, and there is an overlay")
 	}

@@ -104,16 +104,11 @@ func lookup(t *testing.T, o Options) bool {
 
 func openCache(t *testing.T, o Options) (*cache, string) {
 	t.Helper()
-	tr := newTree(o.Dir, o.Overlay)
-	o, err := o.withDefaults(tr)
+	r, err := open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := readGoEnv(t.Context(), o.Host, o.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newCache(o, tr, env)
+	c := newCache(r)
 	inputs, err := c.inputs()
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -78,41 +79,31 @@ func defaultCalls(t *tree) []Call {
 
 // optionsRegistry knows controller-gen's arguments: to controller-tools they
 // are markers that describe nothing.
-func optionsRegistry() (*markers.Registry, error) {
-	r := &markers.Registry{}
+func optionsRegistry() (r *markers.Registry, err error) {
+	r = &markers.Registry{}
 	rules := map[string]genall.OutputRule{
 		"dir": genall.OutputToDirectory(""), "none": genall.OutputToNothing,
 		"stdout": genall.OutputToStdout, "artifacts": genall.OutputArtifacts{},
 	}
-	define := func(name string, value any) error {
-		d, err := markers.MakeDefinition(name, markers.DescribesPackage, value)
-		if err == nil {
-			err = r.Register(d)
-		}
-		if h, ok := value.(genall.HasHelp); ok && err == nil {
-			r.AddHelp(d, h.Help())
-		}
-		return err
-	}
-	for rule, value := range rules {
-		if err := define("output:"+rule, value); err != nil {
-			return nil, err
+	define := func(name string, value any) {
+		err = errors.Join(err, r.Define(name, markers.DescribesPackage, value))
+		if h, ok := value.(genall.HasHelp); ok {
+			r.AddHelp(r.Lookup("+"+name, markers.DescribesPackage), h.Help())
 		}
 	}
 	for name, g := range map[string]genall.Generator{
 		objectName: deepcopy.Generator{}, crdName: crd.Generator{}, rbacName: rbac.Generator{},
 		webhookName: webhook.Generator{}, applyName: applyconfiguration.Generator{}, patchName: schemapatcher.Generator{},
 	} {
-		if err := define(name, g); err != nil {
-			return nil, err
-		}
+		define(name, g)
 		for rule, value := range rules {
-			if err := define("output:"+name+":"+rule, value); err != nil {
-				return nil, err
-			}
+			define("output:"+name+":"+rule, value)
 		}
 	}
-	return r, genall.RegisterOptionsMarkers(r)
+	for rule, value := range rules {
+		define("output:"+rule, value)
+	}
+	return r, errors.Join(err, genall.RegisterOptionsMarkers(r))
 }
 
 // job is one generator of a call, with names relative to the project's root.
@@ -302,14 +293,6 @@ func (c Call) rebased(t *tree, g genall.Generator) (genall.Generator, error) {
 	return out, nil
 }
 
-// header is the file with the text above what the generator makes, or "".
-func (j job) header() string {
-	if f := reflect.ValueOf(j.generator).FieldByName("HeaderFile"); f.IsValid() {
-		return f.String()
-	}
-	return ""
-}
-
 // covers reports whether a package in dir is among the paths.
 func (j job) covers(dir string) bool {
 	return slices.ContainsFunc(j.paths, func(p string) bool {
@@ -336,8 +319,11 @@ func (o *Options) plan(t *tree) error {
 			return err
 		}
 		for _, j := range jobs {
-			if header := j.header(); header != "" {
-				o.headers = append(o.headers, header)
+			if f := reflect.ValueOf(j.generator).FieldByName("HeaderFile"); f.IsValid() && f.String() != "" {
+				o.headers = append(o.headers, f.String())
+			}
+			if g, ok := j.generator.(applyconfiguration.Generator); ok {
+				j.generator, j.config = applyStep{g, t, o.Year}, "."
 			}
 			if selected[j.name] {
 				o.jobs = append(o.jobs, j)
@@ -370,9 +356,14 @@ func (o Options) CRDDirs() (dirs []string, err error) {
 	return dirs, nil
 }
 
-// find returns the packages among the paths of the job.
-func (j job) find(packages []*sourcePackage) []*sourcePackage {
-	return slices.DeleteFunc(slices.Clone(packages), func(p *sourcePackage) bool { return !j.covers(p.dir) })
+// packages are those among the paths of the job in which its generator may find
+// something.
+func (j job) packages(src *sources) []*sourcePackage {
+	found := slices.DeleteFunc(slices.Clone(src.packages), func(p *sourcePackage) bool { return !j.covers(p.dir) })
+	if j.needsTypes() {
+		return typed(found)
+	}
+	return found
 }
 
 // needsTypes reports whether the generator looks at types, not at markers only.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/tools/go/packages"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -31,9 +32,9 @@ func recheckConflicts(g crd.Generator, ctx *genall.GenerationContext) {
 	}
 	c := conflicts{&crd.Parser{
 		Collector: ctx.Collector, Checker: ctx.Checker,
-		IgnoreUnexportedFields:     isSet(g.IgnoreUnexportedFields),
-		AllowDangerousTypes:        isSet(g.AllowDangerousTypes),
-		GenerateEmbeddedObjectMeta: isSet(g.GenerateEmbeddedObjectMeta),
+		IgnoreUnexportedFields:     ptr.Deref(g.IgnoreUnexportedFields, false),
+		AllowDangerousTypes:        ptr.Deref(g.AllowDangerousTypes, false),
+		GenerateEmbeddedObjectMeta: ptr.Deref(g.GenerateEmbeddedObjectMeta, false),
 	}}
 	kinds := c.kinds(ctx.Roots)
 	for _, ident := range kinds {
@@ -50,8 +51,6 @@ func recheckConflicts(g crd.Generator, ctx *genall.GenerationContext) {
 		}
 	}
 }
-
-func isSet(option *bool) bool { return option != nil && *option }
 
 // conflicts looks for types in schemas that contradict each other.
 type conflicts struct{ *crd.Parser }

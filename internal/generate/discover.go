@@ -57,25 +57,38 @@ type discoverer struct {
 	out   *sources
 }
 
-// parsedProject is a project whose Go files are parsed, and not type-checked.
-type parsedProject struct {
-	options Options // with defaults
-	tree    *tree
-	env     goEnv
-	sources *sources
+// renderer is a project, and what is known of it to generate from.
+type renderer struct {
+	Options // with defaults
+	*tree
+	env      goEnv
+	registry *registry
+	src      *sources // not type-checked
+}
+
+// open finds out all but what the project's Go files say.
+func open(ctx context.Context, opts Options) (r renderer, err error) {
+	r.tree = newTree(opts.Dir, opts.Overlay)
+	if r.Options, err = opts.withDefaults(r.tree); err == nil {
+		r.env, err = readGoEnv(ctx, r.Host, r.Dir)
+	}
+	return r, err
 }
 
 // parse parses the Go files that the options name.
-func parse(ctx context.Context, opts Options) (p parsedProject, err error) {
-	p.tree = newTree(opts.Dir, opts.Overlay)
-	if p.options, err = opts.withDefaults(p.tree); err != nil {
-		return p, err
+func (r *renderer) parse() (err error) {
+	if r.registry, err = newRegistry(); err == nil {
+		r.src, err = discover(r.tree, r.env, r.paths())
 	}
-	if p.env, err = readGoEnv(ctx, p.options.Host, p.options.Dir); err != nil {
-		return p, err
+	return err
+}
+
+// parse opens a project and parses its Go files.
+func parse(ctx context.Context, opts Options) (r renderer, err error) {
+	if r, err = open(ctx, opts); err == nil {
+		err = r.parse()
 	}
-	p.sources, err = discover(p.tree, p.env, p.options.paths())
-	return p, err
+	return r, err
 }
 
 // discover parses the Go files below the given paths. A module nested in one

@@ -11,32 +11,25 @@ import (
 
 // cache remembers one record for each project and selection of outputs.
 type cache struct {
-	opts Options
-	tree *tree
-	env  goEnv
-	file string // where this selection's record is; "" turns the cache off
-	// covering are where records of larger selections are, and plain where
-	// those without apply configurations are: they serve where nobody asks for
-	// such.
-	covering, plain []string
+	renderer
+	// files are where records are: that of this selection, that of everything, and
+	// both without apply configurations, which serve where nobody asks for such.
+	// None turns the cache off.
+	files []string
 }
 
 // newCache opens the cache for a project and selection. Selections have records
 // of their own, so that 'generate crds' does not push out 'generate'.
-func newCache(o Options, t *tree, env goEnv) *cache {
-	c := &cache{opts: o, tree: t, env: env}
+func newCache(r renderer) *cache {
+	c, o := &cache{renderer: r}, r.Options
 	// These flags name further files that decide about packages.
-	elsewhere := strings.Contains(env.GOFLAGS, "-overlay") || strings.Contains(env.GOFLAGS, "-modfile")
+	elsewhere := strings.Contains(r.env.GOFLAGS, "-overlay") || strings.Contains(r.env.GOFLAGS, "-modfile")
 	// So do manifests that are patched.
 	patches := slices.ContainsFunc(o.jobs, func(j job) bool { return j.name == patchName })
 	if o.CacheDir != "" && !elsewhere && !patches {
-		c.file = o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, o.ApplyConfigurations)
-		c.covering = []string{o.recordFile(true, true, true, true, true)}
-		rest := []string{o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, false), o.recordFile(true, true, true, true, false)}
-		if o.ApplyConfigurations {
-			c.plain = rest
-		} else {
-			c.covering = append(c.covering, rest...)
+		c.files = []string{
+			o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, o.ApplyConfigurations), o.recordFile(true, true, true, true, true),
+			o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, false), o.recordFile(true, true, true, true, false),
 		}
 	}
 	return c
@@ -58,28 +51,25 @@ func (c *cache) lookup(inputs string) (lastrun.Record[findings], bool) {
 	if inputs == "" {
 		return lastrun.Record[findings]{}, false
 	}
-	for _, file := range append([]string{c.file}, c.covering...) {
-		if r := c.read(file); r.Holds(inputs, c.tree.read) {
-			return r, true
-		}
-	}
-	for _, file := range c.plain {
-		if r := c.read(file); !r.Found.Apply && r.Holds(inputs, c.tree.read) {
+	for i, file := range c.files {
+		if r := c.record(file); (i < 2 || !c.ApplyConfigurations || !r.Found.Apply) && r.Holds(inputs, c.read) {
 			return r, true
 		}
 	}
 	return lastrun.Record[findings]{}, false
 }
 
-func (c *cache) read(file string) lastrun.Record[findings] {
-	return lastrun.Read[findings](c.opts.Host.Files, file)
+func (c *cache) record(file string) lastrun.Record[findings] {
+	return lastrun.Read[findings](c.Host.Files, file)
 }
 
 // judged are the hashes, by name, of outputs that the API server would take, as
 // an earlier run found, whatever its inputs were.
 func (c *cache) judged() map[string]string {
-	if r := c.read(c.file); r.Found.Judged {
-		return r.Outputs
+	if len(c.files) > 0 {
+		if r := c.record(c.files[0]); r.Found.Judged {
+			return r.Outputs
+		}
 	}
 	return nil
 }
@@ -87,6 +77,6 @@ func (c *cache) judged() map[string]string {
 // store records a run.
 func (c *cache) store(inputs string, files map[string][]byte, found findings) {
 	if inputs != "" {
-		lastrun.Write(c.opts.Host.Files, c.file, inputs, files, found)
+		lastrun.Write(c.Host.Files, c.files[0], inputs, files, found)
 	}
 }

@@ -67,7 +67,7 @@ func (e goEnv) buildContext(t *tree) *build.Context {
 			c.ReleaseTags = append(c.ReleaseTags, "go1."+strconv.Itoa(i))
 		}
 	}
-	c.OpenFile = t.open
+	c.OpenFile = t.OpenForRead
 	return &c
 }
 

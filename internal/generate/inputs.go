@@ -23,18 +23,18 @@ import (
 // of local directories that stand in for modules. More files than the go
 // command would read are safe, fewer are not. It is "" without a cache.
 func (c *cache) inputs() (string, error) {
-	if c.file == "" {
+	if len(c.files) == 0 {
 		return "", nil
 	}
 	h := &hasher{Hash: sha256.New(), seen: map[string]bool{}}
-	h.add("tool", []byte(c.opts.ToolVersion+" "+ControllerToolsVersion+" "+runtime.Version()+" "+c.executable()))
-	h.add("options", []byte(c.opts.settings()))
+	h.add("tool", []byte(c.ToolVersion+" "+ControllerToolsVersion+" "+runtime.Version()+" "+c.executable()))
+	h.add("options", []byte(c.settings()))
 	env, err := json.Marshal(c.env)
 	if err != nil {
 		return "", fmt.Errorf("generate: %w", err)
 	}
 	h.add("go env", env)
-	for _, header := range c.opts.headers {
+	for _, header := range c.headers {
 		err = errors.Join(err, h.file(c.tree, header))
 	}
 	if err = errors.Join(err, h.module(c.tree), h.elsewhere(c.env)); err != nil {
@@ -49,7 +49,7 @@ func (c *cache) inputs() (string, error) {
 // executable tells builds of mysdk apart that share a version, as those of a
 // developer do.
 func (c *cache) executable() string {
-	info, err := c.opts.Host.Files.Lstat(c.opts.Host.Executable)
+	info, err := c.Host.Files.Lstat(c.Host.Executable)
 	if err != nil {
 		return ""
 	}
@@ -168,9 +168,13 @@ func (h *hasher) replacements(dir string, data []byte) {
 		h.blind = true
 		return
 	}
-	for _, r := range f.Replace {
+	h.replaced(dir, f.Replace)
+}
+
+func (h *hasher) replaced(base string, list []*modfile.Replace) {
+	for _, r := range list {
 		if r.New.Version == "" {
-			h.note(dir, r.New.Path)
+			h.note(base, r.New.Path)
 		}
 	}
 }
@@ -206,11 +210,7 @@ func (h *hasher) elsewhere(env goEnv) error {
 		for _, u := range f.Use {
 			h.note(dir, u.Path)
 		}
-		for _, r := range f.Replace {
-			if r.New.Version == "" {
-				h.note(dir, r.New.Path)
-			}
-		}
+		h.replaced(dir, f.Replace)
 		around, h.local = append(around, h.local...), nil
 	}
 	for _, dir := range around {

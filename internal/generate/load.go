@@ -28,20 +28,25 @@ type loaded struct {
 // import: one call for each module, which nearly always is one call. Their
 // syntax, and that of every other package of the project, is the one that is
 // parsed already, so the overlay counts and nothing is parsed twice.
-func load(ctx context.Context, t *tree, src *sources, environ []string, need []*sourcePackage) (*loaded, error) {
+func (r renderer) load(ctx context.Context) (*loaded, error) {
 	var modules []*module
 	paths := map[*module][]string{}
-	for _, p := range need {
-		if paths[p.module] == nil {
-			modules = append(modules, p.module)
+	for _, j := range r.jobs {
+		for _, p := range j.packages(r.src) {
+			if !j.needsTypes() || slices.Contains(paths[p.module], p.importPath) {
+				continue
+			}
+			if paths[p.module] == nil {
+				modules = append(modules, p.module)
+			}
+			paths[p.module] = append(paths[p.module], p.importPath)
 		}
-		paths[p.module] = append(paths[p.module], p.importPath)
 	}
 	out := &loaded{byPath: map[string]*loader.Package{}}
-	adopt := adopter{tree: t, src: src, seen: map[*loader.Package]bool{}}
+	adopt := adopter{r, map[*loader.Package]bool{}}
 	for _, m := range modules {
 		roots, err := loader.LoadRootsWithConfig(&packages.Config{
-			Context: ctx, Dir: m.workDir(t), Env: environ, Fset: src.fset, Overlay: t.goOverlay(),
+			Context: ctx, Dir: m.workDir(r.tree), Env: r.Host.Environ(), Fset: r.src.fset, Overlay: r.goOverlay(),
 		}, paths[m]...)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -66,7 +71,7 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 			}
 		}
 	}
-	for _, p := range src.packages {
+	for _, p := range r.src.packages {
 		if out.byPath[p.importPath] == nil {
 			out.byPath[p.importPath] = syntaxOnly(p)
 		}
@@ -115,8 +120,7 @@ func syntaxOnly(p *sourcePackage) *loader.Package {
 
 // adopter gives packages of the project the syntax that is parsed already.
 type adopter struct {
-	tree *tree
-	src  *sources
+	renderer
 	seen map[*loader.Package]bool
 }
 
@@ -161,8 +165,8 @@ func (a adopter) ours(abs string) bool {
 	if _, parsed := a.src.byPath[abs]; parsed {
 		return true
 	}
-	name, _ := a.tree.rel(abs)
-	_, laidOver := a.tree.overlay.Get(name)
+	name, _ := a.rel(abs)
+	_, laidOver := a.overlay.Get(name)
 	return laidOver
 }
 
@@ -172,7 +176,7 @@ func (a adopter) file(abs string) (*ast.File, error) {
 	if f, ok := a.src.byPath[abs]; ok {
 		return f.ast, nil
 	}
-	r, err := a.tree.open(abs)
+	r, err := a.OpenForRead(abs)
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}

@@ -17,15 +17,11 @@ import (
 
 // locator finds what in the sources a part of a CRD comes from.
 type locator struct {
-	tree     *tree
-	src      *sources
-	registry *registry
-	markers  map[*sourceFile][]marker
+	renderer
+	markers map[*sourceFile][]marker
 }
 
-func newLocator(t *tree, src *sources, r *registry) *locator {
-	return &locator{tree: t, src: src, registry: r, markers: map[*sourceFile][]marker{}}
-}
+func newLocator(r renderer) *locator { return &locator{r, map[*sourceFile][]marker{}} }
 
 // crdDoc is as much of a CRD as leads to its types.
 type crdDoc struct {
@@ -100,22 +96,19 @@ type Part struct {
 // lies below, and a line and column from 1. It is empty where the project has no
 // such place.
 type Position struct {
-	File         string
-	Line, Column int
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 }
 
 // Locate finds where in the Go types parts of CRDs come from: the marker, else
 // the field; the type where the path is that of a schema as a whole.
 func Locate(ctx context.Context, opts Options, parts []Part) ([]Position, error) {
-	from, err := parse(ctx, opts)
+	r, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRegistry()
-	if err != nil {
-		return nil, err
-	}
-	l := newLocator(from.tree, from.sources, r)
+	l := newLocator(r)
 	out := make([]Position, len(parts))
 	for i, part := range parts {
 		found, err := l.locate(part.CRD, part.Path)
@@ -129,7 +122,7 @@ func Locate(ctx context.Context, opts Options, parts []Part) ([]Position, error)
 		if found.marker == "" && len(found.rest) > 0 {
 			at = found.field
 		}
-		p := newProblem(from.tree, at, "")
+		p := newProblem(r.tree, at, "")
 		out[i] = Position{p.file, p.line, p.col}
 	}
 	return out, nil
@@ -220,11 +213,11 @@ func (l *locator) origin(crd crdDoc, path []string) (o origin, rest []string) {
 // kind is the type of a version of a kind.
 func (l *locator) kind(group, version, kind string) origin {
 	for _, p := range l.src.packages {
-		if !p.marked([]string{"+groupName=" + group, "+groupName=" + strconv.Quote(group)}) {
+		if !p.marked("+groupName="+group, "+groupName="+strconv.Quote(group)) {
 			continue
 		}
 		spec, file := p.typeNamed(kind)
-		if spec != nil && (file.ast.Name.Name == version || p.marked([]string{"+versionName=" + version})) {
+		if spec != nil && (file.ast.Name.Name == version || p.marked("+versionName="+version)) {
 			return l.of(spec.Name, file, p)
 		}
 	}
@@ -395,7 +388,7 @@ func plainWord(s string) string {
 
 // says reports whether the values of the marker have all these texts.
 func (l *locator) says(m namedMarker, said []string) bool {
-	def := l.registry.lookup(m.text, m.place.target)
+	def := l.registry.Lookup(m.text, m.place.target)
 	if def == nil || len(said) == 0 {
 		return def != nil
 	}

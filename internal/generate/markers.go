@@ -37,11 +37,11 @@ func (m marker) position(src *sources) token.Position {
 // checkMarkers reports the markers of a file that no generator would
 // understand, and those that are only to be warned of. What tolerates finds
 // harmless is hidden from the generators.
-func checkMarkers(t *tree, src *sources, f *sourceFile, r *registry, tolerates func(m marker, unknown bool) bool) (wrong, useless []problem) {
-	for _, m := range markersOf(f.ast, r) {
-		pos := m.position(src)
-		if msg, unknown := r.wrong(m); msg != "" {
-			p := newProblem(t, pos, msg)
+func (r renderer) checkMarkers(f *sourceFile, tolerates func(m marker, unknown bool) bool) (wrong, useless []problem) {
+	for _, m := range markersOf(f.ast, r.registry) {
+		pos := m.position(r.src)
+		if msg, unknown := r.registry.wrong(m); msg != "" {
+			p := newProblem(r.tree, pos, msg)
 			if !tolerates(m, unknown) {
 				wrong = append(wrong, p)
 				continue
@@ -50,8 +50,8 @@ func checkMarkers(t *tree, src *sources, f *sourceFile, r *registry, tolerates f
 			m.comment.Text = ignoredMarker
 			continue
 		}
-		if msg := r.useless(m); msg != "" {
-			useless = append(useless, newProblem(t, pos, msg))
+		if msg := r.registry.useless(m); msg != "" {
+			useless = append(useless, newProblem(r.tree, pos, msg))
 		}
 	}
 	return wrong, useless
@@ -66,7 +66,7 @@ func (r *registry) wrong(m marker) (msg string, unknown bool) {
 	}
 	// The generators parse with the definition for the place, and those of one
 	// name may differ.
-	if here := r.lookup(m.text, m.place.target); m.place.known && here != nil {
+	if here := r.Lookup(m.text, m.place.target); m.place.known && here != nil {
 		def = here
 	} else if !strings.HasPrefix(def.Name, prefix) {
 		return "", false // +default and the like may mean something else elsewhere

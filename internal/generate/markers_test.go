@@ -13,17 +13,17 @@ import (
 // checkText checks the markers of one file.
 func checkText(t testing.TB, text string, lax bool) (wrong, useless []string, f *sourceFile) {
 	t.Helper()
-	r, err := newRegistry()
+	known, err := newRegistry()
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := &sources{fset: token.NewFileSet()}
-	file, err := parseFile(src.fset, "/p/a.go", []byte(text))
+	r := renderer{tree: newTree("/p", fileset.Set{}), registry: known, src: &sources{fset: token.NewFileSet()}}
+	file, err := parseFile(r.src.fset, "/p/a.go", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f = &sourceFile{name: "a.go", ast: file}
-	w, u := checkMarkers(newTree("/p", fileset.Set{}), src, f, r, func(marker, bool) bool { return lax })
+	w, u := r.checkMarkers(f, func(marker, bool) bool { return lax })
 	for _, p := range w {
 		wrong = append(wrong, p.String())
 	}

@@ -13,8 +13,8 @@ import (
 
 // strayPaths finds print columns and scale paths that name fields which the kind does
 // not have, as after a change of its type. The API server takes them, and finds nothing.
-func (in inspection) strayPaths(files map[string][]byte) (stray []problem, err error) {
-	l := newLocator(in.tree, in.src, in.registry)
+func (r renderer) strayPaths(files map[string][]byte) (stray []problem, err error) {
+	l := newLocator(r)
 	for name, data := range files {
 		if !isCRD(name, data) {
 			continue

@@ -3,6 +3,7 @@ package generate
 import (
 	"fmt"
 	"go/ast"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,18 +25,28 @@ type place struct {
 // is asked where they belong.
 const probe = "mysdk:probe"
 
+// markerComments are the line comments of a file that begin with a plus sign,
+// with their texts.
+func markerComments(f *ast.File) iter.Seq2[*ast.Comment, string] {
+	return func(yield func(*ast.Comment, string) bool) {
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				rest, ok := strings.CutPrefix(c.Text, "//")
+				if text := strings.TrimSpace(rest); ok && strings.HasPrefix(text, "+") && !yield(c, text) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // markersOf lists the marker comments of a file in their order. Where each
 // belongs is found out by the code that the generators use: its comments are
 // numbered for the time of one collection.
 func markersOf(f *ast.File, r *registry) []marker {
 	var ms []marker
-	for _, group := range f.Comments {
-		for _, c := range group.List {
-			rest, ok := strings.CutPrefix(c.Text, "//")
-			if text := strings.TrimSpace(rest); ok && strings.HasPrefix(text, "+") {
-				ms = append(ms, marker{comment: c, text: text})
-			}
-		}
+	for c, text := range markerComments(f) {
+		ms = append(ms, marker{comment: c, text: text})
 	}
 	if len(ms) == 0 {
 		return nil
@@ -89,7 +100,7 @@ func placeOf(node ast.Node, m marker, docs []*ast.CommentGroup, r *registry) pla
 	inDoc := slices.ContainsFunc(docs, func(g *ast.CommentGroup) bool {
 		return g.Pos() <= m.comment.Pos() && m.comment.Pos() <= g.List[len(g.List)-1].Pos()
 	})
-	if !inDoc && r.lookup(m.text, markers.DescribesType) == nil && r.lookup(m.text, markers.DescribesPackage) != nil {
+	if !inDoc && r.Lookup(m.text, markers.DescribesType) == nil && r.Lookup(m.text, markers.DescribesPackage) != nil {
 		return place{true, markers.DescribesPackage}
 	}
 	return place{true, markers.DescribesType}
@@ -116,7 +127,7 @@ func (r *registry) useless(m marker) string {
 	if def == nil || !strings.HasPrefix(name, prefix) {
 		return ""
 	}
-	if m.place.known && r.lookup(m.text, m.place.target) != nil {
+	if m.place.known && r.Lookup(m.text, m.place.target) != nil {
 		return ""
 	}
 	where := make([]string, len(at))

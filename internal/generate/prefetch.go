@@ -122,23 +122,27 @@ func parseStripped(src *sources, files []string) []*ast.File {
 func referenced(p *loader.Package, filters []loader.NodeFilter) []*loader.Package {
 	var out []*loader.Package
 	for _, f := range p.Syntax {
-		byName := map[string]*loader.Package{}
-		for _, spec := range f.Imports {
-			imported := p.Imports()[goedit.PathOf(spec)]
-			switch {
-			case imported == nil:
-			case spec.Name == nil:
-				byName[imported.Name] = imported
-			case spec.Name.Name == ".":
+		imports := importsOf(p, f)
+		for _, name := range append(selectedFrom(f, filters), ".") {
+			if imported := imports[name]; imported != nil {
 				out = append(out, imported)
-			default:
-				byName[spec.Name.Name] = imported
 			}
 		}
-		for _, name := range selectedFrom(f, filters) {
-			if imported := byName[name]; imported != nil {
-				out = append(out, imported)
-			}
+	}
+	return out
+}
+
+// importsOf are the packages that a file imports, by the names that it has for them.
+func importsOf(p *loader.Package, f *ast.File) map[string]*loader.Package {
+	out := map[string]*loader.Package{}
+	for _, spec := range f.Imports {
+		imported := p.Imports()[goedit.PathOf(spec)]
+		switch {
+		case imported == nil:
+		case spec.Name == nil:
+			out[imported.Name] = imported
+		default:
+			out[spec.Name.Name] = imported
 		}
 	}
 	return out

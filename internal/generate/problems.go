@@ -50,6 +50,14 @@ func tidy(ps []problem) []problem {
 	return slices.Compact(ps)
 }
 
+// lines are the findings as text, tidied.
+func lines(ps []problem) (out []string) {
+	for _, p := range tidy(ps) {
+		out = append(out, p.String())
+	}
+	return out
+}
+
 // SourceError is what is wrong with the project's sources, all of it at once.
 type SourceError struct {
 	problems []problem

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/lastrun"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // Refusal is one thing for which the API server would refuse a CRD.
@@ -27,23 +28,14 @@ type Refusal struct {
 // done is false if that cannot be known now, which no CRDs ask for.
 type Judge func(ctx context.Context, crds map[string][]byte) (refused []Refusal, done bool, err error)
 
-// inspection is of the CRDs that were rendered.
-type inspection struct {
-	Options
-	tree     *tree
-	src      *sources
-	registry *registry
-	env      goEnv
-}
-
 // inspect reports CRDs that no API server would take: errors where the project's
 // own types make them so. The rest, what --lax allows, and paths that lead nowhere
 // are returned.
-func (in inspection) inspect(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) ([]string, error) {
-	wrong, tolerated, hint := in.groupless(files)
+func (r renderer) inspect(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) ([]string, error) {
+	wrong, tolerated, hint := r.groupless(files)
 	if len(wrong) == 0 {
 		hint = correctMarkers
-		w, u, err := in.refused(ctx, files, judged, found)
+		w, u, err := r.refused(ctx, files, judged, found)
 		if err != nil {
 			return nil, err
 		}
@@ -53,26 +45,22 @@ func (in inspection) inspect(ctx context.Context, files map[string][]byte, judge
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, sourceError(wrong, in.env, hint)
+		return nil, r.sourceError(wrong, hint)
 	}
-	stray, err := in.strayPaths(files)
+	stray, err := r.strayPaths(files)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
-	for _, p := range tidy(append(tolerated, stray...)) {
-		out = append(out, p.String())
-	}
-	return out, nil
+	return lines(append(tolerated, stray...)), nil
 }
 
 // refused asks the judge about CRDs that are not known to be right.
-func (in inspection) refused(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) (wrong, tolerated []problem, err error) {
-	if in.Judge == nil {
+func (r renderer) refused(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) (wrong, tolerated []problem, err error) {
+	if r.Judge == nil {
 		return nil, nil, nil
 	}
 	ask := map[string][]byte{}
-	doubtful := in.doubtful()
+	doubtful := r.doubtful()
 	for name, data := range files {
 		if isCRD(name, data) && judged[name] != lastrun.Sum(data) && (doubtful || storedTwice(data) || typeless(data)) {
 			ask[name] = data
@@ -82,24 +70,24 @@ func (in inspection) refused(ctx context.Context, files map[string][]byte, judge
 		found.Judged = true
 		return nil, nil, nil
 	}
-	refused, done, err := in.Judge(ctx, ask)
+	refused, done, err := r.Judge(ctx, ask)
 	if err != nil {
 		return nil, nil, fmt.Errorf("generate: %w", err)
 	}
-	if slices.ContainsFunc(refused, func(r Refusal) bool { return strings.Contains(r.Text, "estimated rule cost exceeds") }) {
+	if slices.ContainsFunc(refused, func(one Refusal) bool { return strings.Contains(one.Text, "estimated rule cost exceeds") }) {
 		// The total follows from the one that is too expensive.
-		refused = slices.DeleteFunc(refused, func(r Refusal) bool { return strings.Contains(r.Text, "rule cost total") })
+		refused = slices.DeleteFunc(refused, func(one Refusal) bool { return strings.Contains(one.Text, "rule cost total") })
 	}
-	l := newLocator(in.tree, in.src, in.registry)
-	for _, r := range refused {
-		if strings.HasPrefix(r.Field, "metadata.annotations") {
+	l := newLocator(r)
+	for _, one := range refused {
+		if strings.HasPrefix(one.Field, "metadata.annotations") {
 			continue // kustomizations add those
 		}
-		p, ours, err := l.problem(r, ask[r.File])
+		p, ours, err := l.problem(one, ask[one.File])
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case in.Lax || in.Foreign && !ours:
+		case r.Lax || r.Foreign && !ours:
 			tolerated = append(tolerated, p)
 		default:
 			wrong = append(wrong, p)
@@ -161,48 +149,34 @@ var harmless = []string{
 
 // doubtful reports whether a marker of the project might make a CRD that the API
 // server refuses. Judging takes its time, which a plain scaffold need not.
-func (in inspection) doubtful() bool {
+func (r renderer) doubtful() bool {
 	mayBe := func(text string) bool {
-		def, _ := in.registry.anywhere(text)
+		def, _ := r.registry.anywhere(text)
 		return def != nil && !slices.Contains(harmless, lastWord(def.Name))
 	}
-	return slices.ContainsFunc(in.src.packages, func(p *sourcePackage) bool {
-		return slices.ContainsFunc(p.files, func(f *sourceFile) bool { return slices.ContainsFunc(markerTexts(f.ast), mayBe) })
-	})
-}
-
-// markerTexts are the markers of a file but those above lists of conditions,
-// which every kind has.
-func markerTexts(f *ast.File) []string {
-	conditions := conditionDocs(f)
-	var out []string
-	for _, group := range f.Comments {
-		if slices.Contains(conditions, group) {
-			continue
-		}
-		for _, c := range group.List {
-			if text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//")); strings.HasPrefix(text, "+") {
-				out = append(out, text)
-			}
-		}
-	}
-	return out
-}
-
-// conditionDocs are the comments above fields with lists of conditions.
-func conditionDocs(f *ast.File) []*ast.CommentGroup {
-	var out []*ast.CommentGroup
-	ast.Inspect(f, func(n ast.Node) bool {
-		if field, ok := n.(*ast.Field); ok {
-			if list, ok := field.Type.(*ast.ArrayType); ok {
-				if sel, ok := list.Elt.(*ast.SelectorExpr); ok && sel.Sel.Name == "Condition" {
-					out = append(out, field.Doc)
+	for _, p := range r.src.packages {
+		for _, f := range p.files {
+			conditions := conditionDocs(f.ast)
+			for c, text := range markerComments(f.ast) {
+				if mayBe(text) && !slices.Contains(conditions, c) {
+					return true
 				}
 			}
 		}
-		_, isFunc := n.(*ast.FuncDecl)
-		return !isFunc
-	})
+	}
+	return false
+}
+
+// conditionDocs are the comments above fields with lists of conditions, which
+// every kind has.
+func conditionDocs(f *ast.File) (out []*ast.Comment) {
+	for field := range goedit.Each[*ast.Field](f) {
+		if list, ok := field.Type.(*ast.ArrayType); ok && field.Doc != nil {
+			if sel, ok := list.Elt.(*ast.SelectorExpr); ok && sel.Sel.Name == "Condition" {
+				out = append(out, field.Doc.List...)
+			}
+		}
+	}
 	return out
 }
 

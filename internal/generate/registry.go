@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/controller-tools/pkg/applyconfiguration"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -21,8 +22,7 @@ const prefix = "kubebuilder:"
 // ones that other tools of kubebuilder read.
 type registry struct {
 	*markers.Registry
-	elsewhere *markers.Registry // read by others, or by people
-	names     []string          // all names under prefix, without it, sorted, each once
+	names []string // all under prefix, without it, sorted, each once
 }
 
 // foreign are prefixes of markers with free text behind them, read by
@@ -34,32 +34,22 @@ func foreign(name string) bool {
 // newRegistry registers the markers of all generators, also of those that are
 // not run: a marker is no mistake because its generator is left out today.
 func newRegistry() (*registry, error) {
-	r := &registry{Registry: &markers.Registry{}, elsewhere: &markers.Registry{}}
-	for _, g := range []genall.Generator{deepcopy.Generator{}, crd.Generator{}, rbac.Generator{}, webhook.Generator{}, applyStep{}} {
+	r := &registry{Registry: &markers.Registry{}}
+	for _, g := range []genall.Generator{deepcopy.Generator{}, crd.Generator{}, rbac.Generator{}, webhook.Generator{}, applyconfiguration.Generator{}} {
 		if err := g.RegisterMarkers(r.Registry); err != nil {
 			return nil, fmt.Errorf("generate: register markers: %w", err)
 		}
 	}
-	for _, d := range []struct {
-		name   string
-		target markers.TargetType
-		value  any
-	}{
-		// kubebuilder's own projects have these above the versions of a kind that
-		// is converted. No generator reads them: the methods Hub and ConvertTo do
-		// the work.
-		{prefix + "conversion:hub", markers.DescribesType, struct{}{}},
-		{prefix + "conversion:spoke", markers.DescribesType, struct{}{}},
-	} {
-		if err := r.elsewhere.Define(d.name, d.target, d.value); err != nil {
-			return nil, fmt.Errorf("generate: register marker %s: %w", d.name, err)
+	// kubebuilder's own projects have these above the versions of a kind that is
+	// converted. No generator reads them: the methods Hub and ConvertTo do the work.
+	for _, name := range []string{"conversion:hub", "conversion:spoke"} {
+		if err := r.Define(prefix+name, markers.DescribesType, struct{}{}); err != nil {
+			return nil, fmt.Errorf("generate: register marker %s: %w", name, err)
 		}
 	}
-	for _, reg := range []*markers.Registry{r.Registry, r.elsewhere} {
-		for _, def := range reg.AllDefinitions() {
-			if name, ok := strings.CutPrefix(def.Name, prefix); ok {
-				r.names = append(r.names, name)
-			}
+	for _, def := range r.AllDefinitions() {
+		if name, ok := strings.CutPrefix(def.Name, prefix); ok {
+			r.names = append(r.names, name)
 		}
 	}
 	slices.Sort(r.names)
@@ -72,19 +62,11 @@ func targets() []markers.TargetType {
 	return []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 }
 
-// lookup finds the definition of the marker for a target, or nil.
-func (r *registry) lookup(text string, target markers.TargetType) *markers.Definition {
-	if d := r.Lookup(text, target); d != nil {
-		return d
-	}
-	return r.elsewhere.Lookup(text, target)
-}
-
 // anywhere finds a definition of the marker for any target, and the targets
 // that it has one for.
 func (r *registry) anywhere(text string) (def *markers.Definition, at []markers.TargetType) {
 	for _, target := range targets() {
-		if d := r.lookup(text, target); d != nil {
+		if d := r.Lookup(text, target); d != nil {
 			at = append(at, target)
 			if def == nil {
 				def = d

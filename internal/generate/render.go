@@ -27,45 +27,41 @@ import (
 // ControllerToolsVersion writes. An error in the sources is a *SourceError
 // with all of them; nothing is rendered then.
 func Render(ctx context.Context, opts Options) (Result, error) {
-	t := newTree(opts.Dir, opts.Overlay)
-	o, err := opts.withDefaults(t)
+	r, err := open(ctx, opts)
 	if err != nil {
 		return Result{}, err
 	}
-	env, err := readGoEnv(ctx, o.Host, o.Dir)
+	c := newCache(r)
+	inputs, err := c.inputs()
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCache(o, t, env)
-	before, err := c.inputs()
-	if err != nil {
-		return Result{}, err
-	}
-	if r, ok := c.lookup(before); ok && !(r.Found.Unjudged && o.canJudge(ctx)) {
-		names, warnings := slices.Sorted(maps.Keys(r.Outputs)), o.warnings(r.Found)
-		stale, crds, err := staleOutputs(o, t, names, warnings)
-		return Result{Unchanged: true, Outputs: names, Stale: crds, Warnings: append(warnings, stale...), Inputs: before, Applied: r.Found.Apply}, err
-	}
-	files, found, err := render(ctx, o, t, env, c.judged())
-	if err != nil {
-		return Result{}, err
-	}
-	// Inputs that changed meanwhile were perhaps seen half old, half new.
-	if after, err := c.inputs(); err != nil || after != before {
-		before = ""
-	}
-	c.store(before, files, found)
-	names, warnings := slices.Sorted(maps.Keys(files)), o.warnings(found)
-	stale, crds, err := staleOutputs(o, t, names, warnings)
-	if err != nil {
-		return Result{}, err
-	}
-	res := Result{Outputs: names, Stale: crds, Warnings: append(warnings, stale...), Inputs: before, Applied: found.Apply}
-	for _, name := range names {
-		if err := putChanged(&res, t, name, files[name]); err != nil {
+	res := Result{Inputs: inputs}
+	last, ok := c.lookup(inputs)
+	found := last.Found
+	if res.Unchanged = ok && !(found.Unjudged && r.canJudge(ctx)); res.Unchanged {
+		res.Outputs = slices.Sorted(maps.Keys(last.Outputs))
+	} else {
+		var files map[string][]byte
+		if files, found, err = r.render(ctx, c.judged()); err != nil {
+			return Result{}, err
+		}
+		// Inputs that changed meanwhile were perhaps seen half old, half new.
+		if after, err := c.inputs(); err != nil || after != inputs {
+			res.Inputs = ""
+		}
+		c.store(res.Inputs, files, found)
+		res.Outputs = slices.Sorted(maps.Keys(files))
+		if res.Set, err = r.changed(files); err != nil {
 			return Result{}, err
 		}
 	}
+	res.Applied, res.Warnings = found.Apply, r.warnings(found)
+	stale, crds, err := r.staleOutputs(res.Outputs, res.Warnings)
+	if err != nil {
+		return Result{}, err
+	}
+	res.Stale, res.Warnings = crds, append(res.Warnings, stale...)
 	return res, nil
 }
 
@@ -93,98 +89,76 @@ func (o Options) warnings(f findings) []string {
 
 // render renders everything that o selects, changed or not. CRDs that have the
 // hashes in judged are known to be right.
-func render(ctx context.Context, o Options, t *tree, env goEnv, judged map[string]string) (files map[string][]byte, found findings, err error) {
-	src, err := discover(t, env, o.paths())
-	if err != nil {
+func (r renderer) render(ctx context.Context, judged map[string]string) (files map[string][]byte, found findings, err error) {
+	if err := r.parse(); err != nil {
 		return nil, found, err
 	}
-	if len(src.problems) > 0 {
-		return nil, found, sourceError(src.problems, env, "correct the Go code and run the command again")
+	if len(r.src.problems) > 0 {
+		return nil, found, r.sourceError(r.src.problems, correctCode)
 	}
-	r, err := newRegistry()
-	if err != nil {
+	if found.Warnings, err = r.checkAll(); err != nil {
 		return nil, found, err
 	}
-	if found.Warnings, err = checkAll(t, src, r, o, env); err != nil {
-		return nil, found, err
-	}
-	apply, useless := asksForApply(t, src)
-	found.Apply = apply
-	for _, p := range useless {
-		found.Useless = append(found.Useless, p.String())
-	}
-	if o.ApplyConfigurations = o.ApplyConfigurations && apply; o.ApplyConfigurations {
-		if err := canApply(o); err != nil {
+	found.Apply, found.Useless = r.asksForApply()
+	if r.ApplyConfigurations && found.Apply {
+		if err := r.canApply(); err != nil {
 			return nil, found, err
 		}
 	} else {
-		o.jobs = slices.DeleteFunc(slices.Clone(o.jobs), func(j job) bool { return j.name == applyName })
+		r.jobs = slices.DeleteFunc(slices.Clone(r.jobs), func(j job) bool { return j.name == applyName })
 	}
-	files, err = generateFrom(ctx, o, t, src, r, env)
+	l, err := r.loadTyped(ctx)
 	if err != nil {
 		return nil, found, err
 	}
-	refused, err := inspection{Options: o, tree: t, src: src, registry: r, env: env}.inspect(ctx, files, judged, &found)
+	files, err = r.runAll(ctx, l)
+	if problems := r.packageProblems(l); len(problems) > 0 {
+		err = r.sourceError(problems, correctCode)
+	}
+	if err != nil {
+		return nil, found, err
+	}
+	refused, err := r.inspect(ctx, files, judged, &found)
 	found.Warnings = append(found.Warnings, refused...)
 	return files, found, err
 }
 
-// generateFrom runs the generators on sources whose markers are right.
-func generateFrom(ctx context.Context, o Options, t *tree, src *sources, r *registry, env goEnv) (map[string][]byte, error) {
-	l, all, err := loadTyped(ctx, o, t, src, env)
+// loadTyped loads and type-checks what the generators need.
+func (r renderer) loadTyped(ctx context.Context) (*loaded, error) {
+	l, err := r.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	files, runErr := runAll(ctx, all, t, r, env)
-	if found := packageProblems(t, src, l); len(found) > 0 {
-		return nil, sourceError(found, env, "correct the Go code and run the command again")
-	}
-	return files, runErr
-}
-
-// loadTyped loads and type-checks what the generators need.
-func loadTyped(ctx context.Context, o Options, t *tree, src *sources, env goEnv) (*loaded, []step, error) {
-	var need []*sourcePackage
-	for _, j := range o.jobs {
-		if j.needsTypes() {
-			need = append(need, typed(j.find(src.packages))...)
-		}
-	}
-	l, err := load(ctx, t, src, o.Host.Environ(), unique(need))
-	if err != nil {
-		return nil, nil, err
-	}
-	if found := packageProblems(t, src, l); len(found) > 0 {
+	if found := r.packageProblems(l); len(found) > 0 {
 		said := (&SourceError{problems: found}).Error()
-		return nil, nil, sourceError(found, env, cmp.Or(mainpkg.Hint(said), "run 'go mod tidy'")+", then run the command again")
+		return nil, r.sourceError(found, cmp.Or(mainpkg.Hint(said), "run 'go mod tidy'")+", then run the command again")
 	}
-	all := steps(o, t, src, l)
-	return l, all, checkTypes(prefetch(src, l.typed, filters(all)), env)
+	return l, checkTypes(prefetch(r.src, l.typed, r.filters()), r.env)
 }
 
-const correctMarkers = "correct the markers; 'mysdk generate --lax' only warns about them"
+// Hints at what to do about errors in the sources.
+const (
+	correctCode    = "correct the Go code and run the command again"
+	correctMarkers = "correct the markers; 'mysdk generate --lax' only warns about them"
+)
 
 // checkAll checks the markers of all files and returns what is only a warning.
-func checkAll(t *tree, src *sources, r *registry, o Options, env goEnv) ([]string, error) {
+func (r renderer) checkAll() ([]string, error) {
 	var wrong, useless []problem
-	for _, p := range src.packages {
-		tolerates, err := o.tolerance(p)
+	for _, p := range r.src.packages {
+		tolerates, err := r.tolerance(p)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range p.files {
-			w, u := checkMarkers(t, src, f, r, tolerates)
+			w, u := r.checkMarkers(f, tolerates)
 			wrong, useless = append(wrong, w...), append(useless, u...)
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, sourceError(wrong, env, correctMarkers)
+		return nil, r.sourceError(wrong, correctMarkers)
 	}
-	var warnings []string
-	for _, p := range tidy(useless) {
-		warnings = append(warnings, p.String())
-	}
-	return warnings, nil
+	return lines(useless), nil
 }
 
 // tolerance says which mistakes in markers of a package are only warned of.
@@ -207,33 +181,24 @@ func (o Options) tolerance(p *sourcePackage) (func(m marker, unknown bool) bool,
 
 // sourceError makes one error of the findings. Where one of them lies outside
 // the project and its Go is newer than mysdk's, that is the likely cause.
-func sourceError(found []problem, env goEnv, hint string) error {
+func (r renderer) sourceError(found []problem, hint string) error {
 	outside := slices.ContainsFunc(found, func(p problem) bool { return filepath.IsAbs(p.file) })
-	if outside && env.newer() {
-		hint = fmt.Sprintf("the project uses %s, which is newer than this mysdk knows; build mysdk with that Go", env.GOVERSION)
+	if outside && r.env.newer() {
+		hint = fmt.Sprintf("the project uses %s, which is newer than this mysdk knows; build mysdk with that Go", r.env.GOVERSION)
 	}
 	err := &SourceError{problems: tidy(found)}
 	return &clierr.Error{Err: err, Hint: cmp.Or(oldapi.Hint(err.Error()), hint)}
 }
 
-// putChanged adds an output to the result unless the project has it already.
-func putChanged(res *Result, t *tree, name string, data []byte) error {
-	old, err := t.read(name)
-	if err == nil && bytes.Equal(old, data) {
-		return nil
+// changed are the outputs that the project does not have already.
+func (r renderer) changed(files map[string][]byte) (set fileset.Set, err error) {
+	for name, data := range files {
+		if old, err := r.read(name); err == nil && bytes.Equal(old, data) {
+			continue
+		}
+		if err := set.Put(name, fileset.File{Data: data}); err != nil {
+			return set, fmt.Errorf("generate: %w", err)
+		}
 	}
-	if err := res.Set.Put(name, fileset.File{Data: data}); err != nil {
-		return fmt.Errorf("generate: %w", err)
-	}
-	return nil
-}
-
-// unique drops repeats and keeps the order.
-func unique(packages []*sourcePackage) []*sourcePackage {
-	seen := map[*sourcePackage]bool{}
-	return slices.DeleteFunc(packages, func(p *sourcePackage) bool {
-		again := seen[p]
-		seen[p] = true
-		return again
-	})
+	return set, nil
 }

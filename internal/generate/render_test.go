@@ -269,8 +269,8 @@ func TestStale(t *testing.T) {
 // TestEmptyCRD warns about the file that controller-gen writes for a kind
 // without versions.
 func TestEmptyCRD(t *testing.T) {
-	o := Options{jobs: []job{{name: crdName, config: "crds"}}}
-	got, _, err := staleOutputs(o, newTree(t.TempDir(), fileset.Set{}), []string{"crds/_.yaml"}, nil)
+	r := renderer{Options: Options{jobs: []job{{name: crdName, config: "crds"}}}, tree: newTree(t.TempDir(), fileset.Set{})}
+	got, _, err := r.staleOutputs([]string{"crds/_.yaml"}, nil)
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "crds/_.yaml: no CRD") {
 		t.Errorf("warnings %q, %v", got, err)
 	}

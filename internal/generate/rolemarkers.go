@@ -2,7 +2,6 @@ package generate
 
 import (
 	"context"
-	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-tools/pkg/markers"
@@ -24,30 +23,24 @@ type RoleMarker struct {
 // in the order of the files. A marker that does not parse, or that stands where it
 // has no effect, is left out: Render reports it.
 func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
-	from, err := parse(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	r, err := newRegistry()
+	r, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	var list []RoleMarker
-	for _, p := range from.sources.packages {
+	for _, p := range r.src.packages {
 		for _, f := range p.files {
-			for _, m := range markersOf(f.ast, r) {
-				def := r.Lookup(m.text, markers.DescribesPackage)
-				if nameOf(m.text) != rbac.RuleDefinition.Name && (def == nil || def.Name != rbac.RuleDefinition.Name) {
+			for _, m := range markersOf(f.ast, r.registry) {
+				def := r.registry.Lookup(m.text, markers.DescribesPackage)
+				if def == nil || def.Name != rbac.RuleDefinition.Name || m.place != (place{true, markers.DescribesPackage}) {
 					continue
 				}
-				if m.place != (place{true, markers.DescribesPackage}) {
-					continue // has no effect, as Render warns
-				}
-				rule, err := parseRule(def, m.text)
-				if err != nil {
+				v, err := arguments.Read(def, m.text)
+				rule, ok := v.(rbac.Rule)
+				if err != nil || !ok {
 					continue
 				}
-				at := newProblem(from.tree, m.position(from.sources), "")
+				at := newProblem(r.tree, m.position(r.src), "")
 				for i, group := range rule.Groups {
 					if group == "core" {
 						rule.Groups[i] = "" // as the generator takes it
@@ -58,17 +51,4 @@ func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
 		}
 	}
 	return list, nil
-}
-
-// parseRule reads a marker.
-func parseRule(def *markers.Definition, text string) (rule rbac.Rule, err error) {
-	v, err := arguments.Read(def, text)
-	if err != nil {
-		return rule, err
-	}
-	rule, ok := v.(rbac.Rule)
-	if !ok {
-		return rule, fmt.Errorf("marker %s is a %T", def.Name, v)
-	}
-	return rule, nil
 }

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 
-	"sigs.k8s.io/controller-tools/pkg/applyconfiguration"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -16,40 +15,11 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 )
 
-// step is one generator with its input and output.
-type step struct {
-	name      string
-	generator genall.Generator
-	roots     []*loader.Package
-	out       *output
-}
-
-// steps are the generators that o selects, each with the packages among its
-// paths.
-func steps(o Options, t *tree, src *sources, l *loaded) []step {
-	var out []step
-	for _, j := range o.jobs {
-		s := step{name: j.name, generator: j.generator, out: &output{tree: t, dir: j.config, code: j.code, files: map[string][]byte{}}}
-		packages := j.find(src.packages)
-		if j.needsTypes() {
-			packages = typed(packages)
-		}
-		for _, p := range packages {
-			s.roots = append(s.roots, l.byPath[p.importPath])
-		}
-		if g, ok := s.generator.(applyconfiguration.Generator); ok {
-			s.generator, s.out.dir = applyStep{generator: g, tree: t, year: o.Year}, "."
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
 // filters say which references between types the generators follow.
-func filters(all []step) []loader.NodeFilter {
+func (o Options) filters() []loader.NodeFilter {
 	var out []loader.NodeFilter
-	for _, s := range all {
-		if g, ok := s.generator.(genall.NeedsTypeChecking); ok {
+	for _, j := range o.jobs {
+		if g, ok := j.generator.(genall.NeedsTypeChecking); ok {
 			out = append(out, g.CheckFilter())
 		}
 	}
@@ -59,23 +29,27 @@ func filters(all []step) []loader.NodeFilter {
 // runAll runs the generators on shared packages, markers and types, and
 // returns all their outputs by name. Errors in the sources stay with the
 // packages, see packageProblems.
-func runAll(ctx context.Context, all []step, t *tree, r *registry, env goEnv) (map[string][]byte, error) {
-	checker := &loader.TypeChecker{NodeFilters: filters(all)}
-	collector := &markers.Collector{Registry: r.Registry}
+func (r renderer) runAll(ctx context.Context, l *loaded) (map[string][]byte, error) {
+	checker := &loader.TypeChecker{NodeFilters: r.filters()}
+	collector := &markers.Collector{Registry: r.registry.Registry}
 	files := map[string][]byte{}
-	for _, s := range all {
+	for _, j := range r.jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		g := &genall.GenerationContext{Collector: collector, Roots: s.roots, OutputRule: s.out, InputRule: t}
-		if _, ok := s.generator.(genall.NeedsTypeChecking); ok {
+		out := &output{tree: r.tree, dir: j.config, code: j.code, files: map[string][]byte{}}
+		g := &genall.GenerationContext{Collector: collector, OutputRule: out, InputRule: r.tree}
+		for _, p := range j.packages(r.src) {
+			g.Roots = append(g.Roots, l.byPath[p.importPath])
+		}
+		if j.needsTypes() {
 			g.Checker = checker
 		}
-		if err := s.run(g, env); err != nil {
+		if err := j.run(g, r.env); err != nil {
 			return nil, err
 		}
-		for name, data := range s.out.files {
-			if s.name == crdName {
+		for name, data := range out.files {
+			if j.name == crdName {
 				data = attribute(data)
 			}
 			files[name] = data
@@ -85,12 +59,12 @@ func runAll(ctx context.Context, all []step, t *tree, r *registry, env goEnv) (m
 }
 
 // run calls the generator.
-func (s step) run(g *genall.GenerationContext, env goEnv) (err error) {
-	defer recoverAs(&err, s.name, env)
-	if err := s.generator.Generate(g); err != nil {
-		return fmt.Errorf("generate %s: %w", s.name, err)
+func (j job) run(g *genall.GenerationContext, env goEnv) (err error) {
+	defer recoverAs(&err, j.name, env)
+	if err := j.generator.Generate(g); err != nil {
+		return fmt.Errorf("generate %s: %w", j.name, err)
 	}
-	if c, ok := s.generator.(crd.Generator); ok {
+	if c, ok := j.generator.(crd.Generator); ok {
 		recheckConflicts(c, g)
 	}
 	return nil

@@ -104,9 +104,9 @@ func (panicky) Generate(g *genall.GenerationContext) error {
 }
 
 func TestPanic(t *testing.T) {
-	s := step{name: "crds", generator: panicky{}}
+	j := job{name: "crds", generator: panicky{}}
 	ctx := &genall.GenerationContext{Roots: []*loader.Package{nil}}
-	err := s.run(ctx, goEnv{GOVERSION: "go1.99.1"})
+	err := j.run(ctx, goEnv{GOVERSION: "go1.99.1"})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -155,7 +155,8 @@ func TestLevels(t *testing.T) {
 func TestRunStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := runAll(ctx, []step{{name: "crds", generator: panicky{}}}, nil, &registry{}, goEnv{})
+	r := renderer{Options: Options{jobs: []job{{name: "crds", generator: panicky{}}}}, registry: &registry{}}
+	_, err := r.runAll(ctx, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -165,33 +166,16 @@ func TestRunStopped(t *testing.T) {
 func TestPrefetchIsComplete(t *testing.T) {
 	leaveToLong(t)
 	p := caseProject(t, "types")
-	tr := newTree(p.dir, fileset.Set{})
-	o, err := p.opts.withDefaults(tr)
+	r, err := parse(t.Context(), p.opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := readGoEnv(t.Context(), o.Host, o.Dir)
+	l, err := r.loadTyped(t.Context())
 	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := discover(tr, env, o.paths())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := newRegistry()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := load(t.Context(), tr, src, o.Host.Environ(), typed(src.packages))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := steps(o, tr, src, l)
-	if err := checkTypes(prefetch(src, l.typed, filters(all)), env); err != nil {
 		t.Fatal(err)
 	}
 	before := parsed(l)
-	if _, err := runAll(t.Context(), all, tr, r, env); err != nil {
+	if _, err := r.runAll(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, parsed(l)); diff != "" || len(before) < 10 {
@@ -259,7 +243,7 @@ func TestNewerGo(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			hint := clierr.HintOf(sourceError(tt.found, goEnv{GOVERSION: tt.version}, "correct it"))
+			hint := clierr.HintOf(renderer{env: goEnv{GOVERSION: tt.version}}.sourceError(tt.found, "correct it"))
 			if got := strings.Contains(hint, "newer"); got != tt.newer {
 				t.Errorf("hint %q", hint)
 			}

@@ -17,20 +17,20 @@ const emptyCRD = "_.yaml"
 // staleOutputs warns about outputs of earlier runs that nothing in the sources
 // accounts for any more, and lists the CRDs among them. They are left where they
 // are: kustomizations and people may name them. warnings are those about the sources.
-func staleOutputs(o Options, t *tree, rendered, warnings []string) (out, crds []string, err error) {
-	for _, j := range o.jobs {
+func (r renderer) staleOutputs(rendered, warnings []string) (out, crds []string, err error) {
+	for _, j := range r.jobs {
 		if name := path.Join(j.config, emptyCRD); j.name == crdName && slices.Contains(rendered, name) {
 			out = append(out, name+": no CRD, but what controller-gen makes of a kind all of whose versions have +kubebuilder:skipversion")
 		}
 		if j.name == crdName {
-			out = append(out, unlistedCRDs(t, j.config, rendered)...)
+			out = append(out, unlistedCRDs(r.tree, j.config, rendered)...)
 		}
 		if !slices.Equal(j.paths, []string{"./..."}) {
 			continue // the rest of the project may account for the others
 		}
 		switch j.name {
 		case applyName:
-			stale, err := staleApply(t, rendered)
+			stale, err := staleApply(r.tree, rendered)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -38,7 +38,7 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) (out, crds []
 				out = append(out, name+": no type in the project generates this apply configuration; remove it")
 			}
 		case crdName:
-			stale, err := staleCRDs(t, j.config, rendered)
+			stale, err := staleCRDs(r.tree, j.config, rendered)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -48,7 +48,7 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) (out, crds []
 			}
 		case webhookName:
 			name := path.Join(j.config, "manifests.yaml")
-			if data, err := t.read(name); err == nil && !slices.Contains(rendered, name) && bytes.Contains(data, []byte("WebhookConfiguration")) {
+			if data, err := r.read(name); err == nil && !slices.Contains(rendered, name) && bytes.Contains(data, []byte("WebhookConfiguration")) {
 				todo := "no +kubebuilder:webhook marker in the project generates these; remove the file and its line in " + path.Join(j.config, "kustomization.yaml")
 				if slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "marker +kubebuilder:webhook has no effect") }) {
 					todo = "stays as it is, because of the +kubebuilder:webhook markers above that have no effect"

@@ -63,7 +63,7 @@ func (c Tool) Run(ctx context.Context, args []string) error {
 		rules.ByGenerator[g] = &toolOutput{tool: c, rule: rt.OutputRules.ForGenerator(g), files: &files}
 		if apply, ok := (*g).(applyconfiguration.Generator); ok {
 			rules.ByGenerator[g] = &toolOutput{tool: c, rule: genall.OutputToDirectory(""), files: &files}
-			*g = applyStep{generator: apply, tree: t, year: fmt.Sprint(c.Host.Now().Year())}
+			*g = applyStep{apply, t, fmt.Sprint(c.Host.Now().Year())}
 		}
 	}
 	rt.OutputRules = rules

@@ -113,9 +113,9 @@ func (t *tree) list(dir string) ([]entry, error) {
 	return slices.CompactFunc(out, func(a, b entry) bool { return a.name == b.name }), nil
 }
 
-// open is read in the form that go/build and controller-tools ask for. The
-// path may be absolute or relative to the root.
-func (t *tree) open(p string) (io.ReadCloser, error) {
+// OpenForRead is read in the form that go/build and controller-tools ask for: it
+// implements genall.InputRule. The path may be absolute or relative to the root.
+func (t *tree) OpenForRead(p string) (io.ReadCloser, error) {
 	name := filepath.ToSlash(p)
 	if filepath.IsAbs(p) {
 		var below bool
@@ -129,9 +129,6 @@ func (t *tree) open(p string) (io.ReadCloser, error) {
 	}
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
-
-// OpenForRead implements genall.InputRule for the header files.
-func (t *tree) OpenForRead(p string) (io.ReadCloser, error) { return t.open(p) }
 
 // removedSource takes the place of a Go file that the overlay removes: the go
 // command's overlay as golang.org/x/tools builds it can replace files only.

@@ -119,7 +119,7 @@ func TestIgnores(t *testing.T) {
 func TestOpenOutside(t *testing.T) {
 	dir := t.TempDir()
 	(&project{t: t, dir: dir}).write("x.txt", "outside")
-	r, err := newTree(t.TempDir(), fileset.Set{}).open(filepath.Join(dir, "x.txt"))
+	r, err := newTree(t.TempDir(), fileset.Set{}).OpenForRead(filepath.Join(dir, "x.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

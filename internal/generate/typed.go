@@ -2,6 +2,7 @@ package generate
 
 import (
 	"go/ast"
+	"iter"
 	"slices"
 	"strings"
 
@@ -11,11 +12,6 @@ import (
 // metav1Path is the package whose TypeMeta and ObjectMeta make a kind.
 const metav1Path = "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// typeMarkers begin the markers whose packages have to be type-checked.
-func typeMarkers() []string {
-	return []string{"+groupName", "+versionName", "+" + prefix + "object:", "+" + applyMarker, "+k8s:deepcopy-gen"}
-}
-
 // typed returns the packages that the deepcopy and CRD generators would find
 // something in. The rest need no type-checking, which is what takes time.
 func typed(packages []*sourcePackage) []*sourcePackage {
@@ -23,12 +19,12 @@ func typed(packages []*sourcePackage) []*sourcePackage {
 	loose := map[string]bool{} // kinds of packages that name no group
 	for _, p := range packages {
 		kinds := p.kinds()
-		if len(kinds) == 0 && !p.marked(typeMarkers()) {
+		if len(kinds) == 0 && !p.marked("+groupName", "+versionName", "+"+prefix+"object:", "+"+applyMarker, "+k8s:deepcopy-gen") {
 			rest = append(rest, p)
 			continue
 		}
 		out = append(out, p)
-		if !p.marked([]string{"+groupName"}) {
+		if !p.marked("+groupName") {
 			for _, k := range kinds {
 				loose[k] = true
 			}
@@ -45,18 +41,26 @@ func typed(packages []*sourcePackage) []*sourcePackage {
 }
 
 // marked reports whether a marker in the package begins with one of prefixes.
-func (p *sourcePackage) marked(prefixes []string) bool {
-	for _, f := range p.files {
-		for _, g := range f.ast.Comments {
-			for _, c := range g.List {
-				text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
-				if slices.ContainsFunc(prefixes, func(s string) bool { return strings.HasPrefix(text, s) }) {
-					return true
+func (p *sourcePackage) marked(prefixes ...string) bool {
+	for _, text := range p.markers() {
+		if slices.ContainsFunc(prefixes, func(s string) bool { return strings.HasPrefix(text, s) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// markers are those of all files of the package, wherever they stand.
+func (p *sourcePackage) markers() iter.Seq2[*ast.Comment, string] {
+	return func(yield func(*ast.Comment, string) bool) {
+		for _, f := range p.files {
+			for c, text := range markerComments(f.ast) {
+				if !yield(c, text) {
+					return
 				}
 			}
 		}
 	}
-	return false
 }
 
 // typeNamed is the declaration of a type, and the file that has it.

@@ -3,11 +3,11 @@ package generate
 import (
 	"go/ast"
 	"go/token"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
@@ -17,8 +17,8 @@ import (
 // packageProblems collects the errors that loading and generating left with
 // the packages and what they import. If packages are missing, the rest follows
 // from that and is left out.
-func packageProblems(t *tree, src *sources, l *loaded) []problem {
-	c := problemCollector{tree: t, src: src, seen: map[*loader.Package]bool{}}
+func (r renderer) packageProblems(l *loaded) []problem {
+	c := problemCollector{renderer: r, seen: map[*loader.Package]bool{}}
 	for _, p := range l.typed {
 		c.visit(p)
 	}
@@ -33,8 +33,7 @@ func packageProblems(t *tree, src *sources, l *loaded) []problem {
 
 // problemCollector walks packages and sorts their errors.
 type problemCollector struct {
-	tree  *tree
-	src   *sources
+	renderer
 	seen  map[*loader.Package]bool
 	found []problem
 	// missing are those of the go command: modules and packages not there.
@@ -95,28 +94,27 @@ func plain(msg string) string {
 	return msg
 }
 
-// kindErrorPattern is how the CRD generator names a kind that is wrong as a
-// whole: its name, its group, and what is wrong.
-const kindErrorPattern = `^CRD for ([^.\s]+)\.(\S+) `
+var (
+	// kindError is how the CRD generator names a kind that is wrong as a whole: its
+	// name, its group, and what is wrong.
+	kindError = lazy.Delayed(`^CRD for ([^.\s]+)\.(\S+) `)
+	// placed is file:line:col, file:line, or whatever else go/packages says.
+	placed = lazy.Delayed(`(?s)^(.*?)(?::(\d+))?(?::(\d+))?(?::-|^-)?$`)
+)
 
 // whole finds a place for an error that has none. One of a kind the generator
 // leaves with any of the packages that hold a version of it, a different one
 // each time; here it belongs to the type in the first of them.
 func (c *problemCollector) whole(p *loader.Package, found problem) problem {
 	found.file = c.dir(p)
-	m := regexp.MustCompile(kindErrorPattern).FindStringSubmatch(found.msg)
+	m := kindError.FindStringSubmatch(found.msg)
 	if m == nil {
 		return found
 	}
 	var at []problem
 	for _, s := range c.src.packages {
-		if !s.marked([]string{"+groupName=" + m[2]}) {
-			continue
-		}
-		for _, t := range s.typeSpecs() {
-			if t.Name.Name == m[1] {
-				at = append(at, newProblem(c.tree, c.src.fset.Position(t.Name.Pos()), found.msg))
-			}
+		if t, _ := s.typeNamed(m[1]); t != nil && s.marked("+groupName="+m[2]) {
+			at = append(at, newProblem(c.tree, c.src.fset.Position(t.Name.Pos()), found.msg))
 		}
 	}
 	return append(tidy(at), found)[0]
@@ -137,28 +135,12 @@ func onSameLine(ps []problem, q problem) bool {
 	return slices.ContainsFunc(ps, func(p problem) bool { return p.file == q.file && p.line == q.line })
 }
 
-// position reads file:line:col, file:line, or whatever else go/packages says.
+// position reads a place as go/packages says it.
 func position(s string) token.Position {
-	if s == "" || s == "-" || strings.HasSuffix(s, ":-") {
-		return token.Position{Filename: strings.TrimSuffix(strings.TrimSuffix(s, "-"), ":")}
-	}
-	var numbers []int
-	for len(numbers) < 2 {
-		i := strings.LastIndexByte(s, ':')
-		n, err := strconv.Atoi(s[i+1:])
-		if i < 0 || err != nil {
-			break
-		}
-		numbers, s = append([]int{n}, numbers...), s[:i]
-	}
-	p := token.Position{Filename: s}
-	if len(numbers) > 0 {
-		p.Line = numbers[0]
-	}
-	if len(numbers) > 1 {
-		p.Column = numbers[1]
-	}
-	return p
+	m := placed.FindStringSubmatch(s)
+	line, _ := strconv.Atoi(m[2]) // 0 where there is none
+	column, _ := strconv.Atoi(m[3])
+	return token.Position{Filename: m[1], Line: line, Column: column}
 }
 
 // sure reports whether a type error is one of the project's code, not of the
@@ -186,8 +168,8 @@ func (c *problemCollector) pos(f *ast.File, p token.Position) token.Pos {
 
 // inTypeDecl reports whether a position is in a type declaration of the file.
 func inTypeDecl(f *ast.File, at token.Pos) bool {
-	for _, d := range f.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE && g.Pos() <= at && at < g.End() {
+	for d := range goedit.Types(f) {
+		if d.Pos() <= at && at < d.End() {
 			return true
 		}
 	}
@@ -199,18 +181,7 @@ func inTypeDecl(f *ast.File, at token.Pos) bool {
 // knows nothing of such an import, so this goes by names. A package that was
 // loaded since then, for another one, says itself whether it has the name.
 func fromUnloaded(p *loader.Package, f *ast.File, at token.Pos, msg string) bool {
-	imports := map[string]*loader.Package{}
-	for _, spec := range f.Imports {
-		imported := p.Imports()[goedit.PathOf(spec)]
-		if imported == nil {
-			continue
-		}
-		name := imported.Name
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		imports[name] = imported
-	}
+	imports := importsOf(p, f)
 	has := func(name, sel string) bool {
 		imported := imports[name]
 		return imported != nil && (!isLoaded(imported) || strings.HasPrefix(msg, "undefined: ") && imported.Types.Scope().Lookup(sel) != nil)
