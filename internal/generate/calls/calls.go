@@ -54,7 +54,9 @@ func Find(files host.Files, dir string) (Found, error) {
 	if err := f.readMakefile(); err != nil {
 		return Found{}, err
 	}
-	for _, search := range []func() error{f.usualTargets, f.allTargets, f.directives, f.scripts} {
+	usual := func() error { return f.targets("manifests", "generate") }
+	all := func() error { return f.targets(f.make.order...) }
+	for _, search := range []func() error{usual, all, f.directives, f.scripts} {
 		if err := search(); err != nil {
 			return Found{}, err
 		}
@@ -83,19 +85,10 @@ func (f *finder) rest() {
 	f.found.Calls = o.Calls
 }
 
-func (f *finder) usualTargets() error { return f.targets("manifests", "generate") }
-
-func (f *finder) allTargets() error {
-	if f.make == nil {
-		return nil
-	}
-	return f.targets(f.make.order...)
-}
-
 // targets reads the recipes of the targets and of what they depend on.
 func (f *finder) targets(names ...string) error {
 	for _, name := range names {
-		if f.make == nil || f.done["target "+name] {
+		if f.done["target "+name] {
 			continue
 		}
 		f.done["target "+name] = true
@@ -248,21 +241,19 @@ func (f *finder) command(words []string, dir, at string) error {
 		return err
 	}
 	changes := !harmless.MatchString(path.Base(words[0])) && (words[0] != "go" || slices.Contains(words, "run"))
-	if f.steps.called && len(f.found.Calls) == calls && changes && !isTool(words) {
+	if f.steps.called && len(f.found.Calls) == calls && changes && !slices.ContainsFunc(words, isProgram) {
 		text := strings.ReplaceAll(f.make.show(strings.Join(words, " ")), f.root+"/", "")
 		f.steps.after = append(f.steps.after, fmt.Sprintf("%s: mysdk does not run what follows controller-gen: %s", at, text))
 	}
 	return nil
 }
 
-// isTool reports whether a command runs or installs controller-gen.
-func isTool(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return program.MatchString(path.Base(w)) })
-}
+// isProgram reports whether a word of a command names controller-gen's binary.
+func isProgram(word string) bool { return program.MatchString(path.Base(word)) }
 
 // interpret looks for calls in a command.
 func (f *finder) interpret(words []string, dir, at string) error {
-	i := slices.IndexFunc(words, func(w string) bool { return program.MatchString(path.Base(w)) })
+	i := slices.IndexFunc(words, isProgram)
 	if i < 0 {
 		i = wrapped(words)
 	}

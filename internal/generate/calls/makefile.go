@@ -144,21 +144,17 @@ func (f *finder) include(names string) error {
 			})
 		}
 		for _, name := range matches {
-			if err := f.includeFile(name); err != nil {
+			data, there, err := f.tree.Read(name)
+			if !there || err != nil || f.done["include "+name] {
+				continue // make goes on as well, or reports it better
+			}
+			f.done["include "+name] = true
+			if err := f.readMake(name, string(data)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (f *finder) includeFile(name string) error {
-	data, there, err := f.tree.Read(name)
-	if !there || err != nil || f.done["include "+name] {
-		return nil //nolint:nilerr // make goes on as well, or reports it better
-	}
-	f.done["include "+name] = true
-	return f.readMake(name, string(data))
 }
 
 // joined splits the text into lines, those that are continued as one. The

@@ -42,15 +42,6 @@ func (e *entry) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(e))
 }
 
-// MarshalYAML writes the shorter form that does.
-func (e entry) MarshalYAML() (any, error) {
-	if e.Dir == "" {
-		return e.Args, nil
-	}
-	type plain entry
-	return plain(e), nil
-}
-
 // Of are the calls of the project in dir: those of its configuration, and
 // without any those that Find finds. What edits their files counts in any case.
 func Of(files host.Files, dir string) (Found, error) {
@@ -124,7 +115,7 @@ func Configure(data []byte, list []generate.Call) ([]byte, error) {
 	if root := doc.Content[0]; root.Tag == "!!null" {
 		root.Kind, root.Tag, root.Value = yaml.MappingNode, "!!map", ""
 	}
-	var entries []entry
+	var entries []any
 	for _, c := range list {
 		var words []string
 		for _, arg := range c.Args {
@@ -136,7 +127,11 @@ func Configure(data []byte, list []generate.Call) ([]byte, error) {
 			}
 			words = append(words, arg)
 		}
-		entries = append(entries, entry{Dir: c.Dir, Args: strings.Join(words, " ")})
+		if args := strings.Join(words, " "); c.Dir == "" {
+			entries = append(entries, args)
+		} else {
+			entries = append(entries, entry{Dir: c.Dir, Args: args})
+		}
 	}
 	var value yaml.Node
 	if err := value.Encode(entries); err != nil {

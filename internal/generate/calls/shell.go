@@ -128,7 +128,7 @@ func (s *shell) call(c *syntax.CallExpr) {
 	if s.file != "" {
 		at = fmt.Sprintf("%s:%d", s.file, c.Pos().Line())
 	}
-	if isUnknown(s.dir) && isTool(words) && slices.ContainsFunc(words, generate.IsGenerator) {
+	if isUnknown(s.dir) && slices.ContainsFunc(words, isProgram) && slices.ContainsFunc(words, generate.IsGenerator) {
 		s.unusable(at, "it runs in %s, which is known only when the command runs", s.make.show(s.dir))
 		return
 	}
