@@ -132,7 +132,7 @@ func knownField(field string, path []string) error {
 	if len(path) < 2 || path[0] != "spec" {
 		return nil
 	}
-	names := specFields()
+	names := clierr.JSONNames(reflect.TypeFor[v1alpha1.ClusterServiceVersionSpec]())
 	if slices.Contains(names, path[1]) {
 		return nil
 	}
@@ -141,19 +141,6 @@ func knownField(field string, path []string) error {
 		hint = "did you mean spec." + near + "?"
 	}
 	return clierr.Usagef(hint, "a ClusterServiceVersion has no field %s", field)
-}
-
-// specFields are the fields that the spec of a CSV can have.
-func specFields() []string {
-	var names []string
-	t := reflect.TypeFor[v1alpha1.ClusterServiceVersionSpec]()
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Text is the value for people: a scalar as it is, anything else as YAML.

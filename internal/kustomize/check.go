@@ -25,6 +25,16 @@ type checker struct {
 	seen map[string]bool
 }
 
+// check checks the kustomization in a directory of the source, which is root, and
+// those that it refers to.
+func check(src Source, dir string) (c checker, root string, err error) {
+	if c.tree, err = newTree(src); err != nil {
+		return c, "", err
+	}
+	c.seen, root = map[string]bool{}, filepath.Join(c.tree.root, filepath.FromSlash(dir))
+	return c, root, c.visit(root)
+}
+
 // visit checks the kustomization in dir and those that it refers to.
 func (c *checker) visit(dir string) error {
 	dir = resolve(dir)
@@ -251,23 +261,10 @@ func (c *checker) at(file string, data []byte, text string) string {
 func (c *checker) parseError(file string, data []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "invalid Kustomization: ")
 	if m := regexp.MustCompile(`^json: unknown field "(.*)"$`).FindStringSubmatch(text); m != nil {
-		return c.failed(file, data, m[1]+":", clierr.DidYouMean(m[1], fields()), "unknown field %q", m[1])
+		return c.failed(file, data, m[1]+":", clierr.DidYouMean(m[1], clierr.JSONNames(reflect.TypeFor[types.Kustomization]())), "unknown field %q", m[1])
 	}
 	if m := regexp.MustCompile(`line (\d+): (.*)`).FindStringSubmatch(text); m != nil {
 		return clierr.Failedf("correct the line and run the command again", "%s:%s: %s", c.tree.rel(file), m[1], m[2])
 	}
 	return clierr.Failedf("correct the file and run the command again", "%s: %s", c.tree.rel(file), strings.TrimPrefix(text, "json: "))
-}
-
-// fields are the names that a kustomization may have at its top.
-func fields() []string {
-	var list []string
-	t := reflect.TypeFor[types.Kustomization]()
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
 }

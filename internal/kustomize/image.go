@@ -40,20 +40,12 @@ func SetImage(src Source, file, image, newName, newTag, newDigest string) (Sourc
 // resources of the kustomization in dir that have a kustomization and that it does not
 // reach; added says whether there are any. The file on disk stays as it is.
 func AddResources(src Source, dir string, dirs ...string) (out Source, added bool, err error) {
-	tree, err := newTree(src)
+	c, root, err := check(src, dir)
 	if err != nil {
 		return src, false, fmt.Errorf("add resources to %s: %w", dir, err)
 	}
-	root := filepath.Join(tree.root, filepath.FromSlash(dir))
-	c := checker{tree: tree, seen: map[string]bool{}}
-	file, err := c.find(root)
-	if err == nil {
-		err = c.visit(root)
-	}
-	if err != nil {
-		return src, false, fmt.Errorf("add resources to %s: %w", dir, err)
-	}
-	doc, err := parse(src, tree.rel(file))
+	file := c.tree.rel(c.files(root)[0])
+	doc, err := parse(src, file)
 	if err != nil {
 		return src, false, fmt.Errorf("add resources to %s: %w", dir, err)
 	}
@@ -67,7 +59,7 @@ func AddResources(src Source, dir string, dirs ...string) (out Source, added boo
 	if !added {
 		return src, false, nil
 	}
-	out, err = with(src, tree.rel(file), doc)
+	out, err = with(src, file, doc)
 	return out, true, err
 }
 

@@ -50,21 +50,16 @@ func Build(ctx context.Context, src Source, path string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	tree, err := newTree(src)
+	c, root, err := check(src, path)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", path, err)
-	}
-	root := filepath.Join(tree.root, filepath.FromSlash(path))
-	c := checker{tree: tree, seen: map[string]bool{}}
-	if err := c.visit(root); err != nil {
 		return nil, fmt.Errorf("build %s: %w", path, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out, err := run(tree, root)
+	out, err := run(c.tree, root)
 	if err != nil {
-		return nil, clierr.WithHint(fmt.Errorf("build %s: %w", path, tidy(tree.root, err)), "correct the files of "+path+" and run the command again")
+		return nil, clierr.WithHint(fmt.Errorf("build %s: %w", path, tidy(c.tree.root, err)), "correct the files of "+path+" and run the command again")
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -19,14 +20,8 @@ type tree struct {
 
 	root  string // the source's directory, absolute and without symbolic links
 	files host.Files
-	over  map[string]overlaid // by absolute path
-	dirs  map[string]bool     // directories that the overlay's files need
-}
-
-// overlaid is what the overlay has at a path.
-type overlaid struct {
-	data    []byte
-	removed bool
+	over  map[string]fileset.File // the overlay by absolute path
+	dirs  map[string]bool         // directories that the overlay's files need
 }
 
 func newTree(src Source) (*tree, error) {
@@ -34,11 +29,11 @@ func newTree(src Source) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the project directory: %w", err)
 	}
-	t := &tree{root: root, files: src.Files, over: map[string]overlaid{}, dirs: map[string]bool{}}
+	t := &tree{root: root, files: src.Files, over: map[string]fileset.File{}, dirs: map[string]bool{}}
 	for _, name := range src.Overlay.Paths() {
 		f, _ := src.Overlay.Get(name)
 		full := filepath.Join(root, filepath.FromSlash(name))
-		t.over[full] = overlaid{data: f.Data, removed: f.Removed}
+		t.over[full] = f
 		for dir := filepath.Dir(full); !f.Removed && len(dir) > len(root); dir = filepath.Dir(dir) {
 			t.dirs[dir] = true
 		}
@@ -84,7 +79,7 @@ func (t *tree) IsDir(path string) bool {
 func (t *tree) Exists(path string) bool {
 	path = resolve(path)
 	if o, ok := t.over[path]; ok {
-		return !o.removed
+		return !o.Removed
 	}
 	if t.dirs[path] {
 		return true
@@ -97,10 +92,10 @@ func (t *tree) Exists(path string) bool {
 func (t *tree) ReadFile(path string) ([]byte, error) {
 	path = resolve(path)
 	if o, ok := t.over[path]; ok {
-		if o.removed {
+		if o.Removed {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 		}
-		return slices.Clone(o.data), nil
+		return slices.Clone(o.Data), nil
 	}
 	return t.files.ReadFile(path)
 }
