@@ -23,33 +23,39 @@ const containerImageKey = "containerImage"
 // without the ones that have a digest already. They are sorted.
 func Images(objects []*unstructured.Unstructured) []string {
 	var all []string
+	add := func(m object, field string) { all = append(all, textAt(m, field)) }
 	for _, u := range objects {
 		if IsCSV(u) {
-			all = append(all, textAt(u.Object, "metadata", "annotations", containerImageKey))
+			add(mapAt(u.Object, "metadata", "annotations"), containerImageKey)
 			for _, e := range objectsAt(u.Object, "spec", "relatedImages") {
-				all = append(all, textAt(e, "image"))
+				add(e, "image")
 			}
 		}
 	}
-	for _, u := range allDeployments(objects) {
-		for _, c := range containers(u) {
-			all = append(all, textAt(c, "image"))
+	eachImage(allDeployments(objects), add)
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" || strings.Contains(s, "@") })
+}
+
+// eachImage visits the fields in which Deployments name images: those of containers,
+// and the values of RELATED_IMAGE_*.
+func eachImage(deployments []*unstructured.Unstructured, visit func(m object, field string)) {
+	for _, d := range deployments {
+		for _, c := range containers(d) {
+			visit(c, "image")
 			for _, env := range objectsAt(c, "env") {
 				if strings.HasPrefix(textAt(env, "name"), relatedPrefix) {
-					all = append(all, textAt(env, "value"))
+					visit(env, "value")
 				}
 			}
 		}
 	}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" || strings.Contains(s, "@") })
 }
 
 // allDeployments are those among the objects, and those that a
 // ClusterServiceVersion alone has.
 func allDeployments(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	isDeployment := func(u *unstructured.Unstructured) bool { return u.GetKind() == "Deployment" }
-	list := slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return !isDeployment(u) })
+	list := slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Deployment" })
 	for _, u := range objects {
 		if !IsCSV(u) {
 			continue
@@ -81,16 +87,7 @@ func pin(csv object, deployments []*unstructured.Unstructured, digests map[strin
 	if annotations := mapAt(csv, "metadata", "annotations"); annotations != nil {
 		replace(annotations, containerImageKey)
 	}
-	for _, d := range deployments {
-		for _, c := range containers(d) {
-			replace(c, "image")
-			for _, env := range objectsAt(c, "env") {
-				if strings.HasPrefix(textAt(env, "name"), relatedPrefix) {
-					replace(env, "value")
-				}
-			}
-		}
-	}
+	eachImage(deployments, replace)
 }
 
 // related is an image that an operator needs.
