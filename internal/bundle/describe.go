@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -44,11 +45,11 @@ func Describe(fsys fs.FS, module, apisDir string, apis []API) ([]Description, []
 	var list []Description
 	var wrong []error
 	for _, api := range apis {
-		t, ok, err := g.find(api, apisDir)
+		t, err := g.find(api, apisDir)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !ok {
+		if t.spec == nil {
 			g.warn("%s %s: there is no Go type below %s to describe it", api.Kind, api.Version, apisDir)
 			continue
 		}
@@ -65,17 +66,17 @@ func Describe(fsys fs.FS, module, apisDir string, apis []API) ([]Description, []
 	return list, g.warnings, nil
 }
 
-// find looks for the type of an API, in its directory or below apisDir.
-func (g *goSource) find(api API, apisDir string) (goType, bool, error) {
+// find looks for the type of an API, in its directory or below apisDir; the zero
+// goType is none.
+func (g *goSource) find(api API, apisDir string) (found goType, err error) {
 	if api.Dir != "" {
 		p, err := g.load(api.Dir)
 		if err != nil || p != nil {
-			return p.lookup(api.Kind), p != nil && p.lookup(api.Kind).spec != nil, err
+			return p.lookup(api.Kind), err
 		}
 	}
 	// PROJECT files of older tools do not say where types are.
-	var found goType
-	err := fs.WalkDir(g.fsys, path.Clean(apisDir), func(name string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(g.fsys, path.Clean(apisDir), func(name string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipAll
 		}
@@ -92,7 +93,7 @@ func (g *goSource) find(api API, apisDir string) (goType, bool, error) {
 		}
 		return nil
 	})
-	return found, found.spec != nil, err
+	return found, err
 }
 
 // lookup finds a type of a package, which may be nil; the zero goType is none.
@@ -138,8 +139,8 @@ func (g *goSource) describe(api API, t goType) (Description, error) {
 	var resources [][]string
 	for _, line := range t.doc.lines() {
 		text := strings.TrimPrefix(line.Text, "//")
-		if p := resourcePath(text); p != "" {
-			plural = p
+		if p := resourcePath.FindStringSubmatch(text); p != nil {
+			plural = cmp.Or(p[1], plural)
 		}
 		m, ok, err := parseMarker(text, false)
 		if err != nil {
@@ -180,21 +181,9 @@ func (g *goSource) wrong(line *ast.Comment, err error) error {
 }
 
 // resourcePath is the plural that kubebuilder's marker gives a type.
-func resourcePath(text string) string {
-	args, ok := strings.CutPrefix(strings.TrimSpace(text), "+kubebuilder:resource:")
-	if !ok {
-		return ""
-	}
-	for arg := range strings.SplitSeq(args, ",") {
-		if v, ok := strings.CutPrefix(arg, "path="); ok {
-			return strings.Trim(v, "\"` ")
-		}
-	}
-	return ""
-}
+var resourcePath = lazy.Delayed("^\\s*\\+kubebuilder:resource:(?:[^,]*,)*?path=[\"` ]*([^,\"` ]*)")
 
-// sortedResources are the resources in operator-sdk's order: by name, kind,
-// and the newest version first.
+// sortedResources are the resources in operator-sdk's order.
 func sortedResources(list [][]string) []any {
 	var out []object
 	for _, r := range list {
@@ -204,11 +193,14 @@ func sortedResources(list [][]string) []any {
 		}
 		out = append(out, o)
 	}
-	slices.SortStableFunc(out, func(a, b object) int {
-		return cmp.Or(cmp.Compare(textAt(a, "name"), textAt(b, "name")), cmp.Compare(textAt(a, "kind"), textAt(b, "kind")),
-			version.CompareKubeAwareVersionStrings(textAt(b, "version"), textAt(a, "version")))
-	})
+	slices.SortStableFunc(out, byName)
 	return anys(out)
+}
+
+// byName is operator-sdk's order: by name, kind, and the newest version first.
+func byName(a, b object) int {
+	return cmp.Or(cmp.Compare(textAt(a, "name"), textAt(b, "name")), cmp.Compare(textAt(a, "kind"), textAt(b, "kind")),
+		version.CompareKubeAwareVersionStrings(textAt(b, "version"), textAt(a, "version")))
 }
 
 // described is a field with its path below spec or status.
@@ -280,7 +272,7 @@ func descriptors(list []described, marked bool) []any {
 	return out
 }
 
-// below lists the fields of the types that f refers to, and theirs, with their
+// below lists the fields of the type that f refers to, and theirs, with their
 // paths. trail holds the types on the way: one that contains itself ends there.
 func (g *goSource) below(f described, trail []*ast.TypeSpec) ([]described, error) {
 	// The console's notation of what lies in the items of a list.
@@ -288,40 +280,31 @@ func (g *goSource) below(f described, trail []*ast.TypeSpec) ([]described, error
 		last := len(f.path) - 1
 		f.path = append(slices.Clone(f.path[:last]), f.path[last]+"[0]")
 	}
-	types, err := g.refers(f.owner, f.field.Type)
-	if err != nil {
+	t, err := g.refers(f.owner, f.field.Type)
+	if err != nil || t.spec == nil || slices.Contains(trail, t.spec) {
 		return nil, err
 	}
+	trail = append(slices.Clone(trail), t.spec)
+	// type Items []Item: look through it.
+	if _, isStruct := t.spec.Type.(*ast.StructType); !isStruct {
+		return g.below(described{goField: goField{field: &ast.Field{Type: t.spec.Type}, owner: t}, path: f.path, kind: f.kind}, trail)
+	}
 	var list []described
-	for _, t := range types {
-		if slices.Contains(trail, t.spec) {
+	for _, c := range t.fields() {
+		name, inline, skip := c.json()
+		if skip {
 			continue
 		}
-		// type Items []Item: look through it.
-		if _, isStruct := t.spec.Type.(*ast.StructType); !isStruct {
-			more, err := g.below(described{goField: goField{field: &ast.Field{Type: t.spec.Type}, owner: t}, path: f.path, kind: f.kind}, append(trail, t.spec))
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, more...)
-			continue
+		child := described{goField: c, path: f.path, kind: f.kind}
+		if !inline {
+			child.path = append(slices.Clone(f.path), name)
+			list = append(list, child)
 		}
-		for _, c := range t.fields() {
-			name, inline, skip := c.json()
-			if skip {
-				continue
-			}
-			child := described{goField: c, path: f.path, kind: f.kind}
-			if !inline {
-				child.path = append(slices.Clone(f.path), name)
-				list = append(list, child)
-			}
-			more, err := g.below(child, append(slices.Clone(trail), t.spec))
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, more...)
+		more, err := g.below(child, trail)
+		if err != nil {
+			return nil, err
 		}
+		list = append(list, more...)
 	}
 	return list, nil
 }

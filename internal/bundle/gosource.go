@@ -219,15 +219,13 @@ func (f goField) json() (name string, inline, skip bool) {
 	return name, false, false
 }
 
-// refers lists the types of the module that a type expression mentions. Types of
-// other modules have no markers of interest, and reading those modules is what
-// makes type-checking slow.
-func (g *goSource) refers(in goType, expr ast.Expr) ([]goType, error) {
+// refers is the type of the module that a type expression mentions, the zero goType
+// for none. Types of other modules have no markers of interest, and reading those
+// modules is what makes type-checking slow.
+func (g *goSource) refers(in goType, expr ast.Expr) (goType, error) {
 	switch e := expr.(type) {
 	case *ast.Ident:
-		if t, ok := in.owner.types[e.Name]; ok {
-			return []goType{t}, nil
-		}
+		return in.owner.types[e.Name], nil
 	case *ast.SelectorExpr:
 		if x, ok := e.X.(*ast.Ident); ok {
 			return g.imported(in.file, x.Name, e.Sel.Name)
@@ -239,12 +237,12 @@ func (g *goSource) refers(in goType, expr ast.Expr) ([]goType, error) {
 	case *ast.MapType:
 		return g.refers(in, e.Value)
 	}
-	return nil, nil
+	return goType{}, nil
 }
 
 // imported finds a type of an imported package of the module. pkg is the name
 // that the file uses: the import's own, or that in the package clause.
-func (g *goSource) imported(f *ast.File, pkg, name string) ([]goType, error) {
+func (g *goSource) imported(f *ast.File, pkg, name string) (goType, error) {
 	for _, imp := range f.Imports {
 		dir, ours := strings.CutPrefix(goedit.PathOf(imp), g.module+"/")
 		if !ours || imp.Name != nil && imp.Name.Name != pkg {
@@ -252,16 +250,13 @@ func (g *goSource) imported(f *ast.File, pkg, name string) ([]goType, error) {
 		}
 		p, err := g.load(dir)
 		if err != nil {
-			return nil, err
+			return goType{}, err
 		}
-		if p == nil || imp.Name == nil && p.name != pkg {
-			continue
-		}
-		if t, ok := p.types[name]; ok {
-			return []goType{t}, nil
+		if p != nil && (imp.Name != nil || p.name == pkg) {
+			return p.types[name], nil
 		}
 	}
-	return nil, nil
+	return goType{}, nil
 }
 
 // at is the place of a position: file:line.

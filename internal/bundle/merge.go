@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/version"
 )
 
 // Record remembers what was generated into a base: for each owned CRD, the
@@ -59,7 +58,11 @@ func Merge(base *unstructured.Unstructured, descriptions []Description, record R
 	}
 	var list []placed
 	used := map[string]bool{}
-	for _, d := range sortedDescriptions(descriptions) {
+	descriptions = slices.Clone(descriptions)
+	slices.SortStableFunc(descriptions, func(a, b Description) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), byName(a.entry, b.entry))
+	})
+	for _, d := range descriptions {
 		key := ownedKey(d.entry)
 		used[key] = true
 		entry := object{}
@@ -115,18 +118,6 @@ func (f *fields) leftover(e object) bool {
 		}
 	}
 	return true
-}
-
-// sortedDescriptions are in operator-sdk's order: by order, name, kind, and
-// the newest version first.
-func sortedDescriptions(list []Description) []Description {
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b Description) int {
-		return cmp.Or(cmp.Compare(a.order, b.order),
-			cmp.Compare(textAt(a.entry, "name"), textAt(b.entry, "name")), cmp.Compare(textAt(a.entry, "kind"), textAt(b.entry, "kind")),
-			version.CompareKubeAwareVersionStrings(textAt(b.entry, "version"), textAt(a.entry, "version")))
-	})
-	return list
 }
 
 // fields merges the fields of one owned CRD.
