@@ -113,11 +113,10 @@ func (c *collection) sortRest(rest []*unstructured.Unstructured) {
 		owned[d.Group+"/"+d.Version+" "+d.Kind] = true
 	}
 	for _, u := range rest {
-		supported := IsSupported(u.GetKind())
 		switch {
 		case owned[u.GetAPIVersion()+" "+u.GetKind()]:
 			c.examples = append(c.examples, u)
-		case supported:
+		case IsSupported(u.GetKind()):
 			c.others = append(c.others, u)
 		case u.GetKind() == "Certificate" && u.GroupVersionKind().Group == "cert-manager.io":
 			c.certs = append(c.certs, u)
@@ -169,6 +168,11 @@ func Definitions(crds ...*unstructured.Unstructured) []Definition {
 		}
 	}
 	return all
+}
+
+// isOf reports whether an object is of that version and kind.
+func (d Definition) isOf(o object) bool {
+	return textAt(o, "apiVersion") == d.Group+"/"+d.Version && textAt(o, "kind") == d.Kind
 }
 
 // schema is the OpenAPI schema of the version, nil without one.

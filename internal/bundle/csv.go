@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -94,7 +95,7 @@ func (b *csvBuilder) identify() error {
 // annotate sets what the tools that read bundles count by.
 func (b *csvBuilder) annotate() {
 	b.set(builder, "generated", "metadata", "annotations", CSVBuilderKey)
-	b.set(b.in.layout(), "PROJECT: layout", "metadata", "annotations", CSVLayoutKey)
+	b.set(layoutOf(b.in.Layout), "PROJECT: layout", "metadata", "annotations", CSVLayoutKey)
 	if path := []string{"metadata", "annotations", CapabilitiesKey}; empty(at(b.csv.Object, path...)) {
 		b.set("Basic Install", "default", path...)
 	}
@@ -185,31 +186,27 @@ func watchTargets(d *unstructured.Unstructured) {
 // order: markers may have set that. An API that the base owns and that has no
 // CRD is left out, as OLM would never stop waiting for it.
 func (b *csvBuilder) own() {
-	type key struct{ name, version, kind string }
-	defined := map[key]bool{}
-	var all []key
+	path := []string{"spec", "customresourcedefinitions", "owned"}
+	defined := map[string]bool{}
+	var all []object
 	for _, d := range Definitions(b.c.crds...) {
-		k := key{d.Name, d.Version, d.Kind}
-		defined[k] = true
-		all = append(all, k)
+		e := object{"name": d.Name, "version": d.Version, "kind": d.Kind}
+		all, defined[ownedKey(e)] = append(all, e), true
 	}
 	var owned []any
-	// By name, version and kind, as operator-sdk matches them.
-	for _, e := range objectsAt(b.csv.Object, "spec", "customresourcedefinitions", "owned") {
-		k := key{textAt(e, "name"), textAt(e, "version"), textAt(e, "kind")}
-		if !defined[k] {
-			b.c.left = append(b.c.left, Left{fmt.Sprintf("owned API %s %s in the base", k.name, k.version), "the input has no CRD for it", true})
+	for _, e := range objectsAt(b.csv.Object, path...) {
+		if !defined[ownedKey(e)] {
+			b.c.left = append(b.c.left, Left{fmt.Sprintf("owned API %s %s in the base", textAt(e, "name"), textAt(e, "version")), "the input has no CRD for it", true})
 			continue
 		}
-		delete(defined, k)
+		delete(defined, ownedKey(e))
 		owned = append(owned, e)
 	}
-	for _, k := range all {
-		if defined[k] {
-			owned = append(owned, object{"name": k.name, "version": k.version, "kind": k.kind})
+	for _, e := range all {
+		if defined[ownedKey(e)] {
+			owned = append(owned, e)
 		}
 	}
-	path := []string{"spec", "customresourcedefinitions", "owned"}
 	b.set(owned, "generated: the CRDs; descriptions from "+b.in.BaseName, path...)
 	for i, e := range objectsAt(b.csv.Object, path...) {
 		for field := range e {
@@ -269,7 +266,7 @@ func (b *csvBuilder) giveSpec(o object) {
 		return
 	}
 	for _, d := range Definitions(b.c.crds...) {
-		if d.Group+"/"+d.Version == textAt(o, "apiVersion") && d.Kind == textAt(o, "kind") && at(d.schema(), "properties", "spec") != nil {
+		if d.isOf(o) && at(d.schema(), "properties", "spec") != nil {
 			o["spec"] = object{}
 		}
 	}
@@ -278,9 +275,7 @@ func (b *csvBuilder) giveSpec(o object) {
 // missExamples names the APIs for which there is no example.
 func (b *csvBuilder) missExamples(examples []object) {
 	for _, d := range Definitions(b.c.crds...) {
-		if !slices.ContainsFunc(examples, func(o object) bool {
-			return textAt(o, "apiVersion") == d.Group+"/"+d.Version && textAt(o, "kind") == d.Kind
-		}) {
+		if !slices.ContainsFunc(examples, d.isOf) {
 			b.note("%s %s: there is no sample, so the bundle has no example of it", d.Kind, d.Version)
 		}
 	}
@@ -432,13 +427,8 @@ func (b *csvBuilder) relate() error {
 	return nil
 }
 
-// layout is the project's layout as operator-sdk writes it.
-func (in *Input) layout() string {
-	if len(in.Layout) == 0 {
-		return "unknown"
-	}
-	return strings.Join(in.Layout, ",")
-}
+// layoutOf is a project's layout as operator-sdk writes it.
+func layoutOf(layout []string) string { return cmp.Or(strings.Join(layout, ","), "unknown") }
 
 // sortedKeys are the keys of m in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

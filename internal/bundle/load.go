@@ -145,12 +145,8 @@ func (b *Bundle) readFiles(fsys fs.FS) error {
 			}
 			return nil
 		}
-		if d.Type()&fs.ModeSymlink != 0 {
-			if info, err := fs.Stat(fsys, name); err != nil || !info.Mode().IsRegular() {
-				return nil //nolint:nilerr // a link to nowhere or to a directory is no file
-			}
-		} else if !d.Type().IsRegular() {
-			return nil
+		if info, err := fs.Stat(fsys, name); err != nil || !info.Mode().IsRegular() {
+			return nil //nolint:nilerr // a link to nowhere or to a directory is no file
 		}
 		data, err := fs.ReadFile(fsys, name)
 		b.Files = append(b.Files, File{Name: name, Data: data})
@@ -185,16 +181,19 @@ func (b *Bundle) readAnnotations() []Problem {
 			empty = empty || f.Name == AnnotationsFile
 		case b.Annotations == nil:
 			b.Annotations, b.AnnotationsFile = doc.Annotations, f.Name
-			b.useAnnotations()
 		}
 	}
-	switch {
-	case b.Annotations != nil:
-		return problems
-	case empty:
+	if b.Annotations == nil && empty {
 		return append(problems, Problem{File: AnnotationsFile, Text: "there are no annotations in it"})
 	}
-	return append(problems, Problem{Text: "no " + AnnotationsFile + ", which names the package and the channels"})
+	if b.Annotations == nil {
+		return append(problems, Problem{Text: "no " + AnnotationsFile + ", which names the package and the channels"})
+	}
+	b.Package, b.DefaultChannel = b.Annotations[PackageKey], b.Annotations[DefaultChannelKey]
+	b.Channels = SplitChannels(b.Annotations[ChannelsKey])
+	// "manifests/" as a rule; cleaned so that nothing outside is meant.
+	b.ManifestsDir = cmp.Or(strings.Trim(path.Clean("/"+b.Annotations[ManifestsKey]), "/"), ManifestsDir)
+	return problems
 }
 
 // hasAny reports whether a file of that name has the bundle's annotations.
@@ -204,18 +203,6 @@ func (d annotationsDocument) hasAny(file string) bool {
 		return len(d.Annotations) > 0
 	}
 	return d.Annotations[PackageKey] != "" || d.Annotations[MediaTypeKey] != ""
-}
-
-// useAnnotations reads the annotations' values.
-func (b *Bundle) useAnnotations() {
-	b.Package = b.Annotations[PackageKey]
-	b.DefaultChannel = b.Annotations[DefaultChannelKey]
-	b.Channels = SplitChannels(b.Annotations[ChannelsKey])
-	// "manifests/" as a rule; cleaned so that nothing outside is meant.
-	dir := strings.Trim(path.Clean("/"+b.Annotations[ManifestsKey]), "/")
-	if dir != "" {
-		b.ManifestsDir = dir
-	}
 }
 
 // SplitChannels takes a comma-separated list of channels apart.

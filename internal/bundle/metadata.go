@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -42,7 +43,6 @@ type section struct {
 
 // sections are the annotations, in operator-sdk's order.
 func (m Metadata) sections() []section {
-	in := Input{Layout: m.Layout}
 	core := []pair{
 		{MediaTypeKey, MediaType}, {ManifestsKey, ManifestsDir + "/"}, {MetadataKey, MetadataDir + "/"},
 		{PackageKey, m.Package}, {ChannelsKey, strings.Join(m.Channels, ",")},
@@ -50,7 +50,7 @@ func (m Metadata) sections() []section {
 	if m.DefaultChannel != "" {
 		core = append(core, pair{DefaultChannelKey, m.DefaultChannel})
 	}
-	core = append(core, pair{MetricsMediaTypeKey, MetricsMediaType}, pair{MetricsBuilderKey, builder}, pair{MetricsLayoutKey, in.layout()})
+	core = append(core, pair{MetricsMediaTypeKey, MetricsMediaType}, pair{MetricsBuilderKey, builder}, pair{MetricsLayoutKey, layoutOf(m.Layout)})
 	list := []section{{"The package, its channels, and where things are.", core}}
 	if m.Scorecard {
 		list = append(list, section{"The tests of the bundle.", []pair{{TestMediaTypeKey, ScorecardMediaType}, {TestConfigKey, ScorecardDir + "/"}}})
@@ -156,12 +156,7 @@ func placeOf(data []byte, key string) string {
 
 // formatKey reports whether an annotation belongs to the format.
 func formatKey(key string) bool {
-	for _, prefix := range []string{
-		"operators.operatorframework.io.bundle.", "operators.operatorframework.io.metrics.", "operators.operatorframework.io.test.",
-	} {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
+	rest, ok := strings.CutPrefix(key, "operators.operatorframework.io.")
+	group, _, nested := strings.Cut(rest, ".")
+	return ok && nested && slices.Contains([]string{"bundle", "metrics", "test"}, group)
 }

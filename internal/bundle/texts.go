@@ -30,28 +30,25 @@ func (b *csvBuilder) texts() error {
 	if err != nil {
 		return fmt.Errorf("read the ClusterServiceVersion: %w", err)
 	}
-	w := &wording{}
-	w.reword(b.csv.Object, typed, "")
-	if len(w.fields) > 0 {
-		b.note("numbers and booleans in place of strings are written as strings: %s", strings.Join(w.fields, ", "))
+	var fields []string
+	reword(b.csv.Object, typed, "", &fields)
+	if len(fields) > 0 {
+		b.note("numbers and booleans in place of strings are written as strings: %s", strings.Join(fields, ", "))
 	}
 	return nil
 }
 
-// wording is a texts at work.
-type wording struct{ fields []string } // that were no texts
-
 // reword returns have with the texts of want, which is the same value read by
-// its type, in the place of numbers and booleans. Fields that the type does not
-// know stay as they are.
-func (w *wording) reword(have, want any, field string) any {
+// its type, in the place of numbers and booleans, whose fields it notes. Those that
+// the type does not know stay as they are.
+func reword(have, want any, field string, fields *[]string) any {
 	switch want := want.(type) {
 	case string:
 		// A quantity is a text to the type, and may be a number.
 		switch have.(type) {
 		case bool, int64, float64:
 			if !strings.Contains(field, ".resources.") && !strings.HasSuffix(field, ".sizeLimit") {
-				w.fields = append(w.fields, field)
+				*fields = append(*fields, field)
 				return want
 			}
 		}
@@ -59,13 +56,13 @@ func (w *wording) reword(have, want any, field string) any {
 		mapping, _ := have.(map[string]any)
 		for _, k := range slices.Sorted(maps.Keys(mapping)) {
 			if v, ok := want[k]; ok {
-				mapping[k] = w.reword(mapping[k], v, strings.TrimPrefix(field+"."+k, "."))
+				mapping[k] = reword(mapping[k], v, strings.TrimPrefix(field+"."+k, "."), fields)
 			}
 		}
 	case []any:
 		list, _ := have.([]any)
 		for i := range min(len(list), len(want)) {
-			list[i] = w.reword(list[i], want[i], fmt.Sprintf("%s[%d]", field, i))
+			list[i] = reword(list[i], want[i], fmt.Sprintf("%s[%d]", field, i), fields)
 		}
 	}
 	return have

@@ -166,10 +166,10 @@ func conversions(c *collection) []object {
 // conversionName is the name that operator-sdk gives a conversion webhook: the
 // plurals of its CRDs in a row.
 func conversionName(crds []string) string {
-	var b strings.Builder
+	plurals := ""
 	for _, name := range crds {
 		plural, _, _ := strings.Cut(name, ".")
-		b.WriteString(plural)
+		plurals += plural
 	}
-	return "c" + b.String() + ".kb.io"
+	return "c" + plurals + ".kb.io"
 }
