@@ -35,6 +35,14 @@ func (f Finding) Place() string {
 	return fmt.Sprintf("%s:%d:%d", f.File, f.Line, max(f.Column, 1))
 }
 
+// String is the finding's text behind its place.
+func (f Finding) String() string {
+	if at := f.Place(); at != "" {
+		return at + ": " + f.Text
+	}
+	return f.Text
+}
+
 // Report is all there is to say of a bundle, errors first.
 type Report struct {
 	Bundle   string    `json:"bundle"` // the CSV's name, or "" without one

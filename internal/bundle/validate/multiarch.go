@@ -32,12 +32,7 @@ func (r *run) multiArch(ctx context.Context) {
 		return
 	}
 	archs, systems := r.labelled(archLabel), r.labelled(osLabel)
-	var wanted []Platform
-	for _, os := range orElse(systems, "linux") {
-		for _, arch := range orElse(archs, "amd64") {
-			wanted = append(wanted, Platform{os, arch})
-		}
-	}
+	wanted := platforms(systems, archs)
 	known := map[string][]Platform{}
 	for _, u := range r.uses() {
 		have, asked := known[u.image]
@@ -103,6 +98,16 @@ func names(list []Platform) string {
 	return strings.Join(out, ", ")
 }
 
+// platforms are those of the systems and architectures, by default linux and amd64.
+func platforms(systems, archs []string) (list []Platform) {
+	for _, os := range orElse(systems, "linux") {
+		for _, arch := range orElse(archs, "amd64") {
+			list = append(list, Platform{os, arch})
+		}
+	}
+	return list
+}
+
 func orElse(list []string, what string) []string {
 	if len(list) == 0 {
 		return []string{what}
@@ -163,11 +168,7 @@ func affinityOf(pod corev1.PodSpec) []Platform {
 		if len(archs)+len(systems) == 0 {
 			continue
 		}
-		for _, os := range orElse(systems, "linux") {
-			for _, arch := range orElse(archs, "amd64") {
-				list = append(list, Platform{os, arch})
-			}
-		}
+		list = append(list, platforms(systems, archs)...)
 	}
 	return list
 }

@@ -18,11 +18,7 @@ func (r *Report) Alpha1() ([]byte, error) {
 		Outputs []output `json:"outputs"`
 	}{Passed: r.Passed}
 	for _, f := range r.Findings {
-		text := f.Text
-		if at := f.Place(); at != "" {
-			text = at + ": " + text
-		}
-		out.Outputs = append(out.Outputs, output{string(f.Level), text})
+		out.Outputs = append(out.Outputs, output{string(f.Level), f.String()})
 	}
 	return json.MarshalIndent(out, "", "    ")
 }

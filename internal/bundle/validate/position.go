@@ -7,15 +7,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/bundle"
-	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
-
-// parse reads the documents of a file, up to the first that does not parse.
-// Empty ones are left out, so that the others are counted as objects are.
-func parse(data []byte) []*yaml.Node {
-	docs, _ := yamledit.Documents(data) // what does not parse is told as a problem
-	return docs
-}
 
 // locate is the place of a field in a document of a file: that of the key or
 // the element that its path leads to, else of the nearest above that is there.

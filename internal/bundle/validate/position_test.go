@@ -9,6 +9,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 	"github.com/example/mysdk/internal/sarif"
 )
 
@@ -31,8 +32,14 @@ alias:
   <<: {}
 `
 
+// reading is a run on a bundle with one file, f.
+func reading(text string) *run {
+	docs, _ := yamledit.Documents([]byte(text))
+	return &run{docs: map[string][]*yaml.Node{"f": docs}}
+}
+
 func TestLocate(t *testing.T) {
-	r := &run{docs: map[string][]*yaml.Node{"f": parse([]byte(strings.Replace(positions, "other: *t", "other: &t [1, 2]\nlast: *t", 1)))}}
+	r := reading(strings.Replace(positions, "other: *t", "other: &t [1, 2]\nlast: *t", 1))
 	tests := map[string]struct {
 		doc       int
 		line, col int
@@ -73,7 +80,7 @@ func FuzzLocate(f *testing.F) {
 	f.Add("a: &a [*a]\nb: {c: *a}\n", "a[0][0][0][0].b")
 	f.Add("a:\n  b: c\n", `a["b`)
 	f.Fuzz(func(t *testing.T, text, field string) {
-		r := &run{docs: map[string][]*yaml.Node{"f": parse([]byte(text))}}
+		r := reading(text)
 		lines := strings.Count(text, "\n") + strings.Count(text, "\r") + strings.Count(text, "\u0085") + strings.Count(text, "\u2028") + strings.Count(text, "\u2029") + 1
 		line, column := r.locate("f", 0, field)
 		if line < 0 || line > lines || column < 0 || (line == 0) != (len(r.docs["f"]) == 0) {

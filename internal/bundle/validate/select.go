@@ -66,10 +66,9 @@ func ParseSelector(text string) (Selection, error) {
 	s := Selection{Strict: true}
 	var names []string
 	for _, o := range Optionals() {
-		set := labels.Set{}
-		for _, l := range o.Labels {
-			k, v, _ := strings.Cut(l, "=")
-			set[k] = v
+		set, err := labels.ConvertSelectorToLabelsMap(strings.Join(o.Labels, ","))
+		if err != nil {
+			return s, err
 		}
 		if sel.Matches(set) {
 			s.Names = append(s.Names, o.Name)

@@ -23,14 +23,12 @@ func Targets() []string { return []string{OperatorHub, Certified, OLMv1} }
 // ForTarget is the selection that the target wants besides the one given.
 func ForTarget(target string, s Selection) (Selection, error) {
 	switch target {
-	case "":
+	case "", OLMv1:
 		return s, nil
 	case OperatorHub:
 		return s.selectFor("operatorhubv2", "capabilities", "categories"), nil
 	case Certified:
 		return s.selectFor("operatorhubv2", "good-practices", "alpha-deprecated-apis"), nil
-	case OLMv1:
-		return s, nil
 	}
 	return s, clierr.Usagef(clierr.DidYouMean(target, Targets()), "--target: %q is not one of %s", target, strings.Join(Targets(), ", "))
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/compat"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // Platform is what an image runs on, such as linux and amd64.
@@ -88,8 +89,10 @@ func Run(ctx context.Context, fsys fs.FS, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, bundle: b, report: &Report{Bundle: b.Name()}, passedOver: map[string]bool{}}
-	r.index()
+	r := &run{Options: o, bundle: b, report: &Report{Bundle: b.Name()}, docs: map[string][]*yaml.Node{}, passedOver: map[string]bool{}}
+	for _, f := range b.Files {
+		r.docs[f.Name], _ = yamledit.Documents(f.Data) // what does not parse is told as a problem
+	}
 	r.problems(problems)
 	r.layout(fsys)
 	r.annotations()
@@ -151,7 +154,7 @@ type run struct {
 	Options
 	bundle *bundle.Bundle
 	report *Report
-	docs   map[string][]*yaml.Node // of each file
+	docs   map[string][]*yaml.Node // of each file; empty ones are left out, so that the others are counted as objects are
 	// dependenciesFile is the one with the constraints that the engine judges.
 	dependenciesFile string
 	unreadable       bool            // something does not parse: nothing else can be said of it
@@ -163,13 +166,6 @@ func (r *run) add(level Level, rule, file, field, text, hint string) {
 	f := Finding{Level: level, Rule: rule, File: file, Field: field, Text: text, Hint: hint}
 	f.Line, f.Column = r.locate(file, 0, field)
 	r.report.Findings = append(r.report.Findings, f)
-}
-
-func (r *run) index() {
-	r.docs = map[string][]*yaml.Node{}
-	for _, f := range r.bundle.Files {
-		r.docs[f.Name] = parse(f.Data)
-	}
 }
 
 // problems are what keeps the bundle from being read. They come first, and a

@@ -26,28 +26,17 @@ import (
 	"github.com/example/mysdk/internal/bundle/validate"
 )
 
-// optional is the validator of that name.
-func optional(name string) (interfaces.Validator, bool) {
-	switch name {
-	case "operatorhubv2":
-		return validation.OperatorHubV2Validator, true
-	case "capabilities":
-		return validation.StandardCapabilitiesValidator, true
-	case "categories":
-		return validation.StandardCategoriesValidator, true
-	case "operatorhub":
-		//lint:ignore SA1019 deprecated, and still asked for by name
-		return validation.OperatorHubValidator, true
-	case "community":
-		return validation.CommunityOperatorValidator, true
-	case "alpha-deprecated-apis":
-		return validation.AlphaDeprecatedAPIsValidator, true
-	case "good-practices":
-		return validation.GoodPracticesValidator, true
-	case "objects":
-		return validation.ObjectValidator, true
-	}
-	return nil, false
+// optional are the optional validators by their names.
+var optional = map[string]interfaces.Validator{
+	"operatorhubv2": validation.OperatorHubV2Validator,
+	"capabilities":  validation.StandardCapabilitiesValidator,
+	"categories":    validation.StandardCategoriesValidator,
+	//lint:ignore SA1019 deprecated, and still asked for by name
+	"operatorhub":           validation.OperatorHubValidator,
+	"community":             validation.CommunityOperatorValidator,
+	"alpha-deprecated-apis": validation.AlphaDeprecatedAPIsValidator,
+	"good-practices":        validation.GoodPracticesValidator,
+	"objects":               validation.ObjectValidator,
 }
 
 // Run is a validate.Engine. It writes the manifests to a temporary directory,
@@ -114,7 +103,7 @@ func (r *runner) optionals(b *manifests.Bundle, req validate.Request) error {
 	maps.Copy(values, req.Values)
 	objects = append(objects, values)
 	for _, name := range req.Validators {
-		v, ok := optional(name)
+		v, ok := optional[name]
 		if !ok {
 			return fmt.Errorf("there is no validator %q", name)
 		}
