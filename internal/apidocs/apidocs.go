@@ -87,7 +87,7 @@ func Kinds(crds []*unstructured.Unstructured, samples []Sample) ([]Kind, error) 
 			}
 			k.Notes = notes(version)
 			k.Example = examples[k.APIVersion+" "+k.Kind]
-			k.Objects = objects(fields.Of(crd, name))
+			k.Objects = objects(fields.Of(crd, name), nil)
 			out = append(out, k)
 		}
 	}
@@ -107,26 +107,16 @@ func notes(version map[string]any) (out []string) {
 	return out
 }
 
-// objects are those that the fields hold, from the outside in.
-func objects(list []*fields.Field) (out []Object) {
-	if len(list) > 0 {
-		out = append(out, Object{Fields: list})
-	}
-	for _, f := range list {
-		out = append(out, within(f)...)
-	}
-	return out
-}
-
-// within is the object in a field, and those below.
-func within(f *fields.Field) (out []Object) {
-	if len(f.Fields) == 0 {
+// objects are the one of the fields and rules, if there are any, and those within,
+// from the outside in.
+func objects(list []*fields.Field, rules []fields.Rule) []Object {
+	if len(list) == 0 {
 		return nil
 	}
-	first := f.Fields[0]
-	out = append(out, Object{Path: strings.TrimSuffix(first.Path, "."+first.Name), Rules: f.Rules, Fields: f.Fields})
-	for _, below := range f.Fields {
-		out = append(out, within(below)...)
+	path := strings.TrimSuffix(strings.TrimSuffix(list[0].Path, list[0].Name), ".")
+	out := []Object{{Path: path, Rules: rules, Fields: list}}
+	for _, f := range list {
+		out = append(out, objects(f.Fields, f.Rules)...)
 	}
 	return out
 }

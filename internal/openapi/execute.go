@@ -122,14 +122,15 @@ func checkTags(pkg *types.Package) error {
 // renderPackage renders the definitions of one package into out.
 func renderPackage(c *generator.Context, out *collector, pkg, dir, abs string, header []byte) error {
 	p := c.Universe[pkg]
-	if !tagged(p.Comments) && !anyTagged(p) {
+	one := func(t *types.Type) bool { return tagged(t.CommentLines) }
+	if !tagged(p.Comments) && !slices.ContainsFunc(slices.Collect(maps.Values(p.Types)), one) {
 		// Projects of today say +groupName; openapi-gen wants its own marker.
 		p.Comments = append(p.Comments, tagTrue)
 	}
 	a := args.New()
 	a.OutputPkg, a.OutputDir, a.OutputFile = pkg, abs, FileName
 	targets := generators.GetOpenAPITargets(c, a, header)
-	c.FileTypes[generator.GoFileType] = out.in(dir)
+	c.FileTypes[generator.GoFileType] = goFile{out, dir}
 	c.FileTypes[violationType] = violationFile{out}
 	for _, t := range targets {
 		// Without this the definitions of every package are in every file.
@@ -145,16 +146,6 @@ func renderPackage(c *generator.Context, out *collector, pkg, dir, abs string, h
 func tagged(comments []string) bool {
 	//lint:ignore SA1019 the generators use it, and what it finds has to agree
 	return slices.Contains(gengo.ExtractCommentTags("+", comments)[tagName], "true")
-}
-
-// anyTagged reports whether types of the package are chosen one by one.
-func anyTagged(p *types.Package) bool {
-	for _, t := range p.Types {
-		if tagged(t.CommentLines) {
-			return true
-		}
-	}
-	return false
 }
 
 // oneOf is a target without the types of other packages.
@@ -178,9 +169,7 @@ type collector struct {
 	violations []string
 }
 
-// in is the file type of Go code for the directory dir.
-func (c *collector) in(dir string) generator.FileType { return goFile{c, dir} }
-
+// goFile is the file type of Go code for a directory.
 type goFile struct {
 	to  *collector
 	dir string

@@ -103,13 +103,13 @@ func Render(ctx context.Context, o Options) (Result, error) {
 	}
 	res.Violations = violations
 	for name, data := range files {
-		old, err := o.read(name)
-		if err == nil && bytes.Equal(old, data) {
-			continue
-		}
-		if err := res.Set.Put(name, fileset.File{Data: data}); err != nil {
-			return res, fmt.Errorf("generate openapi: %w", err)
-		}
+		err = errors.Join(err, res.Set.Put(name, fileset.File{Data: data}))
+	}
+	if err == nil {
+		res.Set, err = fileset.Tree{FS: o.Host.Files, Root: o.Dir}.Changed(res.Set)
+	}
+	if err != nil {
+		return res, fmt.Errorf("generate openapi: %w", err)
 	}
 	return res, nil
 }

@@ -149,15 +149,15 @@ func (f *File) lineStart(at int) int {
 // the comment above it. Other code on these lines stays.
 func (f *File) RemoveLines(n ast.Node) {
 	start, end := f.Offset(n.Pos()), f.Offset(n.End())
+	var doc *ast.CommentGroup
 	switch d := n.(type) {
 	case *ast.FuncDecl:
-		if d.Doc != nil {
-			start = f.Offset(d.Doc.Pos())
-		}
+		doc = d.Doc
 	case *ast.GenDecl:
-		if d.Doc != nil {
-			start = f.Offset(d.Doc.Pos())
-		}
+		doc = d.Doc
+	}
+	if doc != nil {
+		start = f.Offset(doc.Pos())
 	}
 	for start > 0 && (f.Src[start-1] == ' ' || f.Src[start-1] == '\t') {
 		start--
