@@ -33,9 +33,7 @@ type compatReport struct {
 
 // compatFinding is a change with its place in the Go types.
 type compatFinding struct {
-	File   string `json:"file,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
+	generate.Position
 	compat.Change
 }
 
@@ -86,7 +84,7 @@ func runCompat(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 			return err
 		}
 		for i, at := range places {
-			report.Findings = append(report.Findings, compatFinding{at.File, at.Line, at.Column, changes[i]})
+			report.Findings = append(report.Findings, compatFinding{at, changes[i]})
 		}
 	}
 	broken := len(slices.DeleteFunc(changes, func(c compat.Change) bool { return c.Warning }))
@@ -139,21 +137,18 @@ func currentCRDs(f *cli.Factory, opts generate.Options, r generate.Result) (foun
 // crdsIn are the CRDs that are generated into a directory, and those that somebody wrote
 // or copied there. Those of the project's domain that no type makes any more are none.
 func crdsIn(f *cli.Factory, r generate.Result, dir, domain string) (compat.CRDs, error) {
-	names := slices.DeleteFunc(slices.Clone(r.Outputs), func(name string) bool { return path.Dir(name) != dir })
-	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names := slices.DeleteFunc(slices.Clone(r.Outputs), func(name string) bool { return path.Dir(name) != dir || !compat.IsManifest(name) })
+	there, err := manifestsIn(f, dir)
+	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		if name := path.Join(dir, e.Name()); !e.IsDir() && !slices.Contains(names, name) && !isGone(r, name, domain) {
+	for _, name := range there {
+		if !slices.Contains(names, name) && !isGone(r, name, domain) {
 			names = append(names, name)
 		}
 	}
 	found := compat.CRDs{}
 	for _, name := range names {
-		if !compat.IsManifest(name) {
-			continue
-		}
 		data, err := f.Tree().Read(r.Set, name)
 		if err != nil {
 			return nil, err
@@ -163,6 +158,21 @@ func crdsIn(f *cli.Factory, r generate.Result, dir, domain string) (compat.CRDs,
 		}
 	}
 	return found, nil
+}
+
+// manifestsIn are the manifests in a directory of the project, none where that does
+// not exist.
+func manifestsIn(f *cli.Factory, dir string) (names []string, err error) {
+	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !e.IsDir() && compat.IsManifest(e.Name()) {
+			names = append(names, path.Join(dir, e.Name()))
+		}
+	}
+	return names, nil
 }
 
 // isGone says whether no type makes a CRD of the domain any more.

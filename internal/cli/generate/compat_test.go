@@ -7,12 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/compat"
+	"github.com/example/mysdk/internal/generate"
 )
 
 // What is alike in many fields of a line is printed once.
 func TestCompatReport_Text(t *testing.T) {
 	finding := func(line int, field, text string, warning bool) compatFinding {
-		return compatFinding{"a.go", line, 1, compat.Change{CRD: "x", Version: "v1", Field: field, Rule: "type", Text: text, Hint: "keep it", Warning: warning}}
+		return compatFinding{generate.Position{File: "a.go", Line: line, Column: 1}, compat.Change{CRD: "x", Version: "v1", Field: field, Rule: "type", Text: text, Hint: "keep it", Warning: warning}}
 	}
 	r := compatReport{Reference: "v1", Compatible: true, Findings: []compatFinding{
 		finding(3, "a", "changed", false), finding(3, "b", "changed", false), finding(3, "c", "other", true), finding(3, "d", "changed", false),

@@ -16,7 +16,6 @@ import (
 	"github.com/example/mysdk/internal/apidocs"
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/project"
@@ -89,21 +88,14 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 	return err
 }
 
-// docsSet is the reference as far as it differs, with the first of which comes the
-// test of its examples. crds are the directories of the CRDs.
+// docsSet is the reference, with the first of which comes the test of its examples.
+// crds are the directories of the CRDs.
 func docsSet(f *cli.Factory, name string, data []byte, crds []string) (set fileset.Set, err error) {
-	before, err := f.ReadFile(name)
-	first := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !first || bytes.Equal(before, data) {
-		return set, err
+	missing := func(name string) bool {
+		_, err := f.ReadFile(name)
+		return errors.Is(err, fs.ErrNotExist)
 	}
-	if err := set.Put(name, fileset.File{Data: data}); err != nil || !first {
-		return set, err
-	}
-	switch _, err := f.ReadFile(apidocs.SamplesTest); {
-	case err == nil:
-		return set, nil
-	case !errors.Is(err, fs.ErrNotExist):
+	if err := set.Put(name, fileset.File{Data: data}); err != nil || !missing(name) || !missing(apidocs.SamplesTest) {
 		return set, err
 	}
 	header, err := f.ReadFile(project.HeaderFile)
@@ -150,16 +142,11 @@ func documented(ctx context.Context, f *cli.Factory) ([]apidocs.Kind, []string, 
 
 // sampleFiles are the manifests in config/samples, none where that does not exist.
 func sampleFiles(f *cli.Factory) (out []apidocs.Sample, err error) {
-	const dir = "config/samples"
-	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := manifestsIn(f, "config/samples")
+	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		if e.IsDir() || !compat.IsManifest(e.Name()) {
-			continue
-		}
-		name := path.Join(dir, e.Name())
+	for _, name := range names {
 		data, err := f.ReadFile(name)
 		if err != nil {
 			return nil, err

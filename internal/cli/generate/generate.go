@@ -278,47 +278,25 @@ func (o *generateCommand) warnStale(ctx context.Context, f *cli.Factory) {
 
 // options are those of the project, with what was typed. Generators that were
 // named are run even where the project calls none.
-func (o *generateCommand) options(f *cli.Factory) (generate.Options, error) {
+func (o *generateCommand) options(f *cli.Factory) (opts generate.Options, err error) {
 	if len(o.args) > 0 {
-		opts := f.PlainOptions()
+		opts = f.PlainOptions()
 		opts.Calls = []generate.Call{{Dir: filepath.ToSlash(f.Inside), Args: o.args}}
-		_, err := calls.Into(&opts)
-		opts.Lax, opts.Foreign = o.lax, opts.Foreign && !o.strict
-		o.selectInto(&opts)
-		return opts, err
+		_, err = calls.Into(&opts)
+	} else {
+		opts, err = f.GenerateOptions()
 	}
-	opts, err := f.GenerateOptions()
 	opts.Lax, opts.Foreign = o.lax, opts.Foreign && !o.strict
-	o.selectInto(&opts)
-	if err == nil && len(o.what) > 0 {
+	wanted := func(what string) bool { return len(o.what) == 0 || slices.Contains(o.what, what) }
+	// The generator of OpenAPI definitions does not notice types that do not compile;
+	// that of deep copies does, and is quick where it has seen them before. The schemas
+	// in the CRDs are of the same types, as in operator-sdk v0.x.
+	opts.Deepcopy, opts.CRDs = wanted("deepcopy") || wanted("openapi"), wanted("crds") || wanted("openapi")
+	opts.RBAC, opts.Webhooks, opts.ApplyConfigurations = wanted("rbac"), wanted("webhooks"), wanted("applyconfigurations")
+	if err == nil && len(o.what) > 0 && len(o.args) == 0 {
 		opts.Complete()
 	}
 	return opts, err
-}
-
-func (o *generateCommand) selectInto(opts *generate.Options) {
-	if len(o.what) == 0 {
-		opts.Deepcopy, opts.CRDs, opts.RBAC, opts.Webhooks, opts.ApplyConfigurations = true, true, true, true, true
-	}
-	for _, what := range o.what {
-		switch what {
-		case "deepcopy":
-			opts.Deepcopy = true
-		case "crds":
-			opts.CRDs = true
-		case "rbac":
-			opts.RBAC = true
-		case "webhooks":
-			opts.Webhooks = true
-		case "applyconfigurations":
-			opts.ApplyConfigurations = true
-		case "openapi":
-			// Its generator does not notice types that do not compile; this
-			// one does, and is quick where it has seen them before. The schemas
-			// in the CRDs are of the same types, as in operator-sdk v0.x.
-			opts.Deepcopy, opts.CRDs = true, true
-		}
-	}
 }
 
 // withOpenAPI adds the OpenAPI definitions to what was rendered, if they are

@@ -24,9 +24,7 @@ type lintReport struct {
 
 // lintFinding is one thing that a linter found.
 type lintFinding struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
+	generate.Position
 	Rule    string `json:"rule"`
 	Text    string `json:"message"`
 	Fixable bool   `json:"fixable"`
@@ -38,7 +36,13 @@ const fixRounds = 5
 
 // runLint checks the API types, and with --fix corrects what can be.
 func runLint(ctx context.Context, f *cli.Factory, o *generateCommand) error {
-	if err := o.beginLint(f); err != nil {
+	var err error
+	if o.fix && !o.dryRun { // it writes files
+		_, err = f.Recover()
+	} else {
+		err = f.RefusePending()
+	}
+	if err != nil {
 		return err
 	}
 	config, err := settings(f, lint.ReadConfig)
@@ -80,15 +84,6 @@ func runLint(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	return reportLint(f, o, fixed, found)
 }
 
-// beginLint ends what an interrupted command has left, where files are written.
-func (o *generateCommand) beginLint(f *cli.Factory) error {
-	if o.fix && !o.dryRun {
-		_, err := f.Recover()
-		return err
-	}
-	return f.RefusePending()
-}
-
 // settings are those of the project, else of the user, as read finds them in a
 // configuration file.
 func settings[T any](f *cli.Factory, read func(file string, data []byte) (T, bool, error)) (none T, err error) {
@@ -116,7 +111,7 @@ func reportLint(f *cli.Factory, o *generateCommand, fixed fileset.Set, found []g
 		if len(one.Fix) > 0 {
 			fixable++
 		}
-		r.Findings = append(r.Findings, lintFinding{one.File, one.Line, one.Column, one.Rule, one.Text, len(one.Fix) > 0})
+		r.Findings = append(r.Findings, lintFinding{one.Position, one.Rule, one.Text, len(one.Fix) > 0})
 		results = append(results, sarif.Result{Rule: one.Rule, Level: "error", Text: one.Text, File: f.InRepository(one.File), Line: one.Line, Column: one.Column})
 	}
 	var err error
