@@ -118,7 +118,12 @@ func bundleContents(f *cli.Factory, o *buildOptions) (image.Files, map[string]st
 		data, err := f.Host.Files.ReadFile(f.Host.Path(file))
 		switch {
 		case err == nil:
-			return followRecipe(f, data, file)
+			r, err := image.ParseRecipe(data, file)
+			if err != nil {
+				return nil, nil, err
+			}
+			files, err := r.Gather(os.DirFS(filepath.Dir(f.Host.Path(file))), file)
+			return files, r.Labels, clierr.WithHint(err, "recreate the bundle with 'mysdk bundle generate'")
 		case o.file != "" || !errors.Is(err, fs.ErrNotExist):
 			return nil, nil, clierr.WithHint(fmt.Errorf("read the Dockerfile: %w", err), "write it with 'mysdk bundle generate', or name another with --file")
 		}
@@ -133,13 +138,4 @@ func bundleContents(f *cli.Factory, o *buildOptions) (image.Files, map[string]st
 		return nil, nil, clierr.Failedf("check that it is a directory with readable files", "read the bundle: %w", err)
 	}
 	return files, map[string]string{}, nil
-}
-
-func followRecipe(f *cli.Factory, data []byte, file string) (image.Files, map[string]string, error) {
-	r, err := image.ParseRecipe(data, file)
-	if err != nil {
-		return nil, nil, err
-	}
-	files, err := r.Gather(os.DirFS(filepath.Dir(f.Host.Path(file))), file)
-	return files, r.Labels, clierr.WithHint(err, "recreate the bundle with 'mysdk bundle generate'")
 }

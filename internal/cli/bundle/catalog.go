@@ -242,14 +242,14 @@ func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Rel(f.Host.Dir, f.Host.Path(o.outputDir))
-	if err != nil || !filepath.IsLocal(dir) {
-		return clierr.Usagef("name a directory below this one", "--output-dir %s is outside of the working directory", o.outputDir)
+	dir, err := belowHere(f, o.outputDir)
+	if err != nil {
+		return err
 	}
 	var set fileset.Set
 	var wrote []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		wrote = append(wrote, path.Join(filepath.ToSlash(dir), name))
+		wrote = append(wrote, path.Join(dir, name))
 		if err := set.Put(wrote[len(wrote)-1], fileset.File{Data: files[name]}); err != nil {
 			return err
 		}
@@ -259,10 +259,10 @@ func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 		return err
 	}
 	for _, name := range slices.Concat(slices.Sorted(maps.Keys(files)), replaced) {
-		warnOfComments(f, path.Join(filepath.ToSlash(dir), name))
+		warnOfComments(f, path.Join(dir, name))
 	}
 	for i, name := range replaced {
-		replaced[i] = path.Join(filepath.ToSlash(dir), name)
+		replaced[i] = path.Join(dir, name)
 		if err := set.Put(replaced[i], fileset.File{Removed: true}); err != nil {
 			return err
 		}
@@ -275,6 +275,15 @@ func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 		f.Say("Removed %s, whose objects are in them now", strings.Join(replaced, ", "))
 	}
 	return nil
+}
+
+// belowHere is a directory to write to, relative to the working directory.
+func belowHere(f *cli.Factory, outputDir string) (string, error) {
+	dir, err := filepath.Rel(f.Host.Dir, f.Host.Path(outputDir))
+	if err != nil || !filepath.IsLocal(dir) {
+		return "", clierr.Usagef("name a directory below this one", "--output-dir %s is outside of the working directory", outputDir)
+	}
+	return filepath.ToSlash(dir), nil
 }
 
 // replacedFiles are those of --output-dir whose objects are written into files of

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,7 @@ import (
 // gather finds the objects that the bundle is made from: in the directories
 // that were named, else in a pipe, else in the project.
 func (j *bundleJob) gather(ctx context.Context, in *bundle.Input) (err error) {
-	switch dir := j.inputDir + j.deployDir; {
-	case dir != "":
+	if dir := j.inputDir + j.deployDir; dir != "" {
 		if in.Objects, err = manifestsBelow(j.f, dir); err != nil {
 			return err
 		}
@@ -42,17 +42,16 @@ func (j *bundleJob) gather(ctx context.Context, in *bundle.Input) (err error) {
 			}
 		}
 		return j.useBase(in)
-	default:
-		data, err := piped(ctx, j.f)
-		if err != nil {
+	}
+	data, err := piped(ctx, j.f)
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(data)) > 0 {
+		if in.Objects, err = bundle.Parse(data, "stdin"); err != nil {
 			return err
 		}
-		if len(strings.TrimSpace(string(data))) > 0 {
-			if in.Objects, err = bundle.Parse(data, "stdin"); err != nil {
-				return err
-			}
-			return j.useBase(in)
-		}
+		return j.useBase(in)
 	}
 	if j.project == nil {
 		return clierr.Usagef("add --input-dir with the operator's manifests, or run the command in a project", "there is nothing to make a bundle from: no PROJECT file in %s", j.f.Host.Dir)

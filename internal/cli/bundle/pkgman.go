@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,9 +80,9 @@ func runPkgmanToBundle(ctx context.Context, f *cli.Factory, o *pkgmanOptions) er
 	if err != nil {
 		return err
 	}
-	to, err := filepath.Rel(f.Host.Dir, f.Host.Path(o.outputDir))
-	if err != nil || !filepath.IsLocal(to) {
-		return clierr.Usagef("name a directory below this one", "--output-dir %s is outside of the working directory", o.outputDir)
+	to, err := belowHere(f, o.outputDir)
+	if err != nil {
+		return err
 	}
 	entries, err := f.Host.Files.ReadDir(f.Host.Path(o.outputDir))
 	switch {
@@ -107,7 +106,7 @@ func runPkgmanToBundle(ctx context.Context, f *cli.Factory, o *pkgmanOptions) er
 			}
 		}
 		for name, data := range c.Files {
-			if err := set.Put(path.Join(filepath.ToSlash(to), "bundle-"+c.Version, name), fileset.File{Data: data}); err != nil {
+			if err := set.Put(path.Join(to, "bundle-"+c.Version, name), fileset.File{Data: data}); err != nil {
 				return err
 			}
 		}

@@ -180,14 +180,10 @@ func validBundle(ctx context.Context, f *cli.Factory, files fs.FS) (problems, wa
 		return []string{err.Error()}, nil
 	}
 	for _, finding := range report.Findings {
-		text := finding.Text
-		if place := finding.Place(); place != "" {
-			text = place + ": " + text
-		}
 		if finding.Level == validate.Error {
-			problems = append(problems, text)
+			problems = append(problems, finding.String())
 		} else {
-			warnings = append(warnings, text)
+			warnings = append(warnings, finding.String())
 		}
 	}
 	return problems, warnings
@@ -223,11 +219,7 @@ func execInPod(ctx context.Context, f *cli.Factory, client *kube.Client, args []
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if rm := os.RemoveAll(dir); err == nil {
-			err = rm
-		}
-	}()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "kubeconfig")
 	if err := f.Host.Files.WriteFile(file, config, 0o600); err != nil {
 		return nil, err
@@ -259,11 +251,7 @@ func keepTestOutput(ctx context.Context, f *cli.Factory, dir string, files map[s
 // runTests runs them between the start and the end of what their pods need.
 func runTests(ctx context.Context, s scorecard.Subject, opts scorecard.Options) (list scorecard.List, err error) {
 	if opts.Pods != nil && scorecard.NeedsPods(opts) {
-		defer func() {
-			if stop := opts.Pods.Stop(ctx); err == nil {
-				err = stop
-			}
-		}()
+		defer func() { err = cmp.Or(err, opts.Pods.Stop(ctx)) }()
 		if err := opts.Pods.Start(ctx, s.Files); err != nil {
 			return list, err
 		}

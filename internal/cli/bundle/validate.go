@@ -112,10 +112,11 @@ func runValidate(ctx context.Context, f *cli.Factory, o *bundleValidateOptions) 
 	if err != nil {
 		return err
 	}
-	if err := reportFindings(f, report, root, o.output); err != nil {
+	if err := reportFindings(f, report, root, o.output); err != nil || report.Passed {
 		return err
 	}
-	return verdict(report, o.bundle)
+	return clierr.Failedf("correct what is listed above and run the command again", "%s is not valid: %s and %s",
+		o.bundle, cli.Count(report.Count(validate.Error), "error"), cli.Count(report.Count(validate.Warning), "warning"))
 }
 
 // validateOptions reads the flags that choose what to judge by.
@@ -246,15 +247,6 @@ func findingsText(r *validate.Report, root string) string {
 		fmt.Fprintf(&b, "%s is valid, with %s\n", r.Bundle, cli.Count(r.Count(validate.Warning), "warning"))
 	}
 	return b.String()
-}
-
-// verdict is the error of a bundle that is not valid.
-func verdict(r *validate.Report, what string) error {
-	if r.Passed {
-		return nil
-	}
-	return clierr.Failedf("correct what is listed above and run the command again",
-		"%s is not valid: %s and %s", what, cli.Count(r.Count(validate.Error), "error"), cli.Count(r.Count(validate.Warning), "warning"))
 }
 
 func listOptional(f *cli.Factory, o *bundleValidateOptions) error {
