@@ -19,24 +19,24 @@ import (
 // csvBuilder fills a ClusterServiceVersion in, field by field, and remembers
 // where each came from.
 type csvBuilder struct {
-	in    *Input
-	c     *collection
-	csv   *unstructured.Unstructured
-	from  origins
-	notes []string
+	in   *Input
+	c    *collection
+	csv  *unstructured.Unstructured
+	from origins
+	noted
 }
 
-// note is something to tell the one who makes the bundle.
-func (b *csvBuilder) note(format string, args ...any) {
-	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+// noted are things to tell the one who makes the bundle.
+type noted struct{ notes []string }
+
+func (n *noted) note(format string, args ...any) {
+	n.notes = append(n.notes, fmt.Sprintf(format, args...))
 }
 
 // set puts a generated value, and takes the field out where there is none.
 func (b *csvBuilder) set(value any, origin string, path ...string) {
 	if empty(value) {
-		if parent := mapAt(b.csv.Object, path[:len(path)-1]...); parent != nil {
-			delete(parent, path[len(path)-1])
-		}
+		unstructured.RemoveNestedField(b.csv.Object, path...)
 		return
 	}
 	put(b.csv.Object, value, path...)

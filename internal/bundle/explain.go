@@ -151,11 +151,9 @@ func (e Explanation) Text() string {
 	case string:
 		return v
 	case object, []any:
-		data, err := marshal(v)
-		if err != nil {
-			return fmt.Sprint(v)
+		if data, err := marshal(v); err == nil {
+			return "\n" + strings.TrimRight(string(data), "\n")
 		}
-		return "\n" + strings.TrimRight(string(data), "\n")
 	}
 	return fmt.Sprint(e.Value)
 }

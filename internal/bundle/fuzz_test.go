@@ -139,7 +139,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, p := range problems {
-			if _, ok := b.File(p.File); p.File != "" && !ok {
+			if _, ok := b.Files.Get(p.File); p.File != "" && !ok {
 				t.Errorf("problem with %q, which is not there", p.File)
 			}
 		}

@@ -97,10 +97,7 @@ func (g *goSource) parse(p *goPackage, name string) error {
 			continue
 		}
 		for _, spec := range d.Specs {
-			t, ok := spec.(*ast.TypeSpec)
-			if !ok {
-				continue
-			}
+			t := spec.(*ast.TypeSpec)
 			doc, from := d.Doc, d.Pos()
 			if d.Lparen.IsValid() {
 				doc, from = t.Doc, t.Pos()

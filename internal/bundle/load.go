@@ -29,6 +29,18 @@ type File struct {
 	Data []byte
 }
 
+// Files are those of a bundle.
+type Files []File
+
+// Get returns the file of that name.
+func (f Files) Get(name string) (File, bool) {
+	i := slices.IndexFunc(f, func(one File) bool { return one.Name == name })
+	if i < 0 {
+		return File{}, false
+	}
+	return f[i], true
+}
+
 // Object is an object of a bundle's manifests.
 type Object struct {
 	*unstructured.Unstructured
@@ -54,7 +66,7 @@ type Bundle struct {
 	// file name.
 	Objects []Object
 	// Files are all files, manifests, metadata and tests, by name.
-	Files []File
+	Files Files
 	// ManifestsDir is where the manifests stand, as the annotations say.
 	ManifestsDir string
 }
@@ -89,15 +101,6 @@ func (b *Bundle) CSVObject() *unstructured.Unstructured {
 // CRDs are the CustomResourceDefinitions among the objects.
 func (b *Bundle) CRDs() []Object {
 	return slices.DeleteFunc(slices.Clone(b.Objects), func(o Object) bool { return !IsCRD(o.Unstructured) })
-}
-
-// File returns the file of that name.
-func (b *Bundle) File(name string) (File, bool) {
-	i := slices.IndexFunc(b.Files, func(f File) bool { return f.Name == name })
-	if i < 0 {
-		return File{}, false
-	}
-	return b.Files[i], true
 }
 
 // Load reads the bundle that fsys holds: a bundle's directory (os.DirFS) or

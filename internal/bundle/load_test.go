@@ -86,10 +86,10 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
-	if f, ok := b.File("metadata/annotations.yaml"); !ok || string(f.Data) != someAnnotations {
+	if f, ok := b.Files.Get("metadata/annotations.yaml"); !ok || string(f.Data) != someAnnotations {
 		t.Errorf("annotations: %v %s", ok, f.Data)
 	}
-	if _, ok := b.File("nope"); ok {
+	if _, ok := b.Files.Get("nope"); ok {
 		t.Error("found a file that is not there")
 	}
 }

@@ -22,10 +22,7 @@ type Record map[string]map[string]string
 // from one of this package's, so 48 bits are plenty, and short lines are kinder
 // to those who review the record's diff.
 func hash(v any) string {
-	data, err := json.Marshal(v) // maps in the order of their keys
-	if err != nil {
-		data = fmt.Append(nil, v)
-	}
+	data, _ := json.Marshal(v) // what was read from JSON, and maps in the order of their keys
 	return fmt.Sprintf("%.6x", sha256.Sum256(data))
 }
 
@@ -90,8 +87,8 @@ func Merge(base *unstructured.Unstructured, descriptions []Description, record R
 	}
 	if len(owned) > 0 {
 		put(m.Base.Object, owned, "spec", "customresourcedefinitions", "owned")
-	} else if crds := mapAt(m.Base.Object, "spec", "customresourcedefinitions"); crds != nil {
-		delete(crds, "owned")
+	} else {
+		unstructured.RemoveNestedField(m.Base.Object, "spec", "customresourcedefinitions", "owned")
 	}
 	return m
 }

@@ -75,16 +75,12 @@ func (m Metadata) Annotations() ([]byte, error) {
 		}
 		fmt.Fprintf(&b, "  # %s\n", s.comment)
 		for _, p := range s.pairs {
-			for l := range strings.Lines(m.Comments[p.key]) {
-				b.WriteString("  " + l)
-			}
 			line, err := marshal(map[string]string{p.key: p.value})
 			if err != nil {
 				return nil, err
 			}
-			for l := range bytes.Lines(line) {
-				b.WriteString("  ")
-				b.Write(l)
+			for l := range strings.Lines(m.Comments[p.key] + string(line)) {
+				b.WriteString("  " + l)
 			}
 		}
 	}

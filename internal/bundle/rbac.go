@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -21,8 +20,8 @@ type grants struct {
 	permissions map[string][]any // rules by account, in the operator's namespaces; none is of an account without rights
 	cluster     map[string][]any // rules by account, everywhere
 	files       []*unstructured.Unstructured
-	notes       []string
-	sources     map[string][]string // kind of binding -> those that the rules come from
+	noted
+	sources map[string][]string // kind of binding -> those that the rules come from
 }
 
 // account is the service account that a Deployment runs as.
@@ -152,9 +151,4 @@ func entries(rules map[string][]any) []any {
 		}
 	}
 	return list
-}
-
-// note is something to tell the one who makes the bundle.
-func (g *grants) note(format string, args ...any) {
-	g.notes = append(g.notes, fmt.Sprintf(format, args...))
 }

@@ -45,7 +45,7 @@ type Input struct {
 // Result is a bundle's manifests.
 type Result struct {
 	// Files are the manifests and tests, relative to the bundle, by name.
-	Files []File
+	Files Files
 	// Scorecard tells that there is a scorecard configuration among them.
 	Scorecard bool
 	// Left are the objects that are not in the bundle.
@@ -166,7 +166,7 @@ func (r *Result) add(name string, o object) error {
 // Date sets createdAt and puts the CSV in its file, named after the package.
 // It is now, unless old, the files of the last bundle, are the same but for
 // that: then the time stays. A time in the base is the user's and stays too.
-func (r *Result) Date(pkg string, old []File, now time.Time) error {
+func (r *Result) Date(pkg string, old Files, now time.Time) error {
 	name := path.Join(ManifestsDir, strings.ToLower(pkg)+".clusterserviceversion.yaml")
 	at := []string{"metadata", "annotations", CreatedAtKey}
 	if textAt(r.csv.Object, at...) != "" {
@@ -197,12 +197,9 @@ func (r *Result) finish(name string) error {
 }
 
 // createdAt reads the time of the last bundle's CSV.
-func createdAt(old []File, name string) string {
-	i := slices.IndexFunc(old, func(f File) bool { return f.Name == name })
-	if i < 0 {
-		return ""
-	}
-	objects, err := Parse(old[i].Data, name)
+func createdAt(old Files, name string) string {
+	f, _ := old.Get(name)
+	objects, err := Parse(f.Data, name)
 	if err != nil || len(objects) != 1 {
 		return "" // it is about to be replaced
 	}
@@ -211,8 +208,9 @@ func createdAt(old []File, name string) string {
 
 // sameFiles goes one way: a file of old that nothing makes any more is no reason
 // to call the bundle new, as it stays in its place. It reports whether every file stands in old as it is.
-func sameFiles(files, old []File) bool {
+func sameFiles(files, old Files) bool {
 	return !slices.ContainsFunc(files, func(f File) bool {
-		return !slices.ContainsFunc(old, func(o File) bool { return o.Name == f.Name && bytes.Equal(o.Data, f.Data) })
+		o, ok := old.Get(f.Name)
+		return !ok || !bytes.Equal(o.Data, f.Data)
 	})
 }

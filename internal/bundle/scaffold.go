@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"reflect"
 	"regexp"
@@ -138,11 +139,7 @@ func (s Scaffold) readRecord() (Record, []byte, error) {
 
 // bytes writes the record; nil if there is nothing in it.
 func (r Record) bytes(base string) ([]byte, error) {
-	for key, hashes := range r {
-		if len(hashes) == 0 {
-			delete(r, key)
-		}
-	}
+	maps.DeleteFunc(r, func(_ string, hashes map[string]string) bool { return len(hashes) == 0 })
 	if len(r) == 0 {
 		return nil, nil
 	}

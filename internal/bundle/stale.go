@@ -11,9 +11,9 @@ import (
 // makes any more. generated are those with objects of the kinds that bundles are
 // made of: one of a type or a role that is gone is still installed. Any other may
 // be its author's as well.
-func (r *Result) Stale(old []File) (generated, others []string) {
+func (r *Result) Stale(old Files) (generated, others []string) {
 	for _, f := range old {
-		made := slices.ContainsFunc(r.Files, func(n File) bool { return n.Name == f.Name })
+		_, made := r.Files.Get(f.Name)
 		switch {
 		case made || !strings.HasPrefix(f.Name, ManifestsDir+"/"):
 		case holdsGenerated(f):

@@ -78,18 +78,15 @@ func (c *collection) serve(d, ref object) {
 		want = 443
 	}
 	for _, p := range objectsAt(svc.Object, "spec", "ports") {
-		n, ok := number(p["port"])
-		if !ok || n != want {
-			continue
-		}
 		// The Service's port, as operator-sdk has it: OLM makes a Service of its
 		// own from the two.
-		d["containerPort"] = n
-		d["targetPort"] = n
-		if !empty(p["targetPort"]) {
-			d["targetPort"] = p["targetPort"]
+		if n, ok := number(p["port"]); ok && n == want {
+			d["containerPort"], d["targetPort"] = n, p["targetPort"]
+			if empty(p["targetPort"]) {
+				d["targetPort"] = n
+			}
+			break
 		}
-		break
 	}
 	if dep := c.selected(svc); dep != "" {
 		d["deploymentName"] = dep

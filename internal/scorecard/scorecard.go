@@ -239,7 +239,7 @@ func ConfigOf(b *bundle.Bundle) (data []byte, name string, err error) {
 	if dir := b.Annotations[configDirAnnotation]; dir != "" {
 		name = path.Join(dir, path.Base(ConfigPath))
 	}
-	f, ok := b.File(name)
+	f, ok := b.Files.Get(name)
 	if !ok {
 		return nil, name, clierr.Failedf("name one with --config, or recreate the bundle with 'mysdk bundle generate': it brings config/scorecard along",
 			"the bundle has no scorecard configuration %s", name)

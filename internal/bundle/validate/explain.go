@@ -3,7 +3,8 @@ package validate
 import (
 	"regexp"
 	"strings"
-	"unicode"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // explanation is what a result means to the author of the bundle.
@@ -80,10 +81,7 @@ func explain(r Result) explanation {
 		if m == nil {
 			continue
 		}
-		first := ""
-		if len(m) > 1 {
-			first = m[1]
-		}
+		first := append(m, "")[1] // "" where the pattern has no group
 		e.rule, e.hint = k.rule, k.hint
 		e.at = strings.ReplaceAll(k.at, "$1", first)
 		if k.field != "" {
@@ -114,14 +112,10 @@ func textOf(r Result) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
+// capital is a letter that begins a word within a name.
+var capital = lazy.Delayed(`([^A-Z])([A-Z])`)
+
 // kebab turns FieldNotFound into field-not-found.
 func kebab(s string) string {
-	var b strings.Builder
-	for i, c := range s {
-		if unicode.IsUpper(c) && i > 0 && !unicode.IsUpper(rune(s[i-1])) {
-			b.WriteByte('-')
-		}
-		b.WriteRune(unicode.ToLower(c))
-	}
-	return strings.ReplaceAll(b.String(), " ", "-")
+	return strings.ReplaceAll(strings.ToLower(capital.ReplaceAllString(s, "$1-$2")), " ", "-")
 }

@@ -66,20 +66,14 @@ func (r *Report) Count(l Level) int {
 // find things in any order, so the order here goes by all that a finding says.
 func (r *Report) finish() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Level, b.Level), parseFirst(a, b), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Field, b.Field))
 	})
-	type key struct {
-		level Level
-		file  string
-		text  string
-		line  int
-	}
-	seen := map[key]bool{}
+	seen := map[Finding]bool{} // errors come first
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
-		k := key{f.Level, f.File, f.Text, f.Line}
-		twice := seen[k] || f.Level == Warning && seen[key{Error, f.File, f.Text, f.Line}]
-		seen[k] = true
+		key := Finding{File: f.File, Text: f.Text, Line: f.Line}
+		twice := seen[key]
+		seen[key] = true
 		return twice
 	})
 	if r.Findings == nil {
@@ -88,13 +82,10 @@ func (r *Report) finish() {
 	r.Passed = r.Count(Error) == 0
 }
 
-// parseFirst puts files that do not parse before everything else.
-func parseFirst(a, b Finding) int {
-	rank := func(f Finding) int {
-		if f.Rule == "format/parse" {
-			return 0
-		}
-		return 1
+// rank puts files that do not parse before everything else.
+func rank(f Finding) int {
+	if f.Rule == "format/parse" {
+		return 0
 	}
-	return rank(a) - rank(b)
+	return 1
 }

@@ -205,8 +205,8 @@ func (c *comparison) add(versions, property, rule, text string) {
 	if i >= 0 && property != "" {
 		now := c.schemas(c.new, name)
 		at, there := now[property]
-		for above := property; at.path == "" && above != ""; at = now[above] {
-			above = above[:max(strings.LastIndexAny(above, ".["), 0)]
+		if at.path == "" {
+			at = now[parent(now, property)]
 		}
 		change.Path += ".schema.openAPIV3Schema" + strings.TrimPrefix(at.path, "^")
 		if there && rule != "unhandled" {
