@@ -246,33 +246,26 @@ func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 	if err != nil {
 		return err
 	}
-	var set fileset.Set
-	var wrote []string
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		wrote = append(wrote, path.Join(dir, name))
-		if err := set.Put(wrote[len(wrote)-1], fileset.File{Data: files[name]}); err != nil {
-			return err
-		}
-	}
 	replaced, err := replacedFiles(f, c, o, files)
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Concat(slices.Sorted(maps.Keys(files)), replaced) {
-		warnOfComments(f, path.Join(dir, name))
-	}
-	for i, name := range replaced {
-		replaced[i] = path.Join(dir, name)
-		if err := set.Put(replaced[i], fileset.File{Removed: true}); err != nil {
+	var set fileset.Set
+	names := slices.Concat(slices.Sorted(maps.Keys(files)), replaced)
+	for i, name := range names {
+		data, kept := files[name]
+		names[i] = path.Join(dir, name)
+		warnOfComments(f, names[i])
+		if err := set.Put(names[i], fileset.File{Data: data, Removed: !kept}); err != nil {
 			return err
 		}
 	}
 	if err := f.Write(ctx, set, o.dryRun); err != nil || o.dryRun {
 		return err
 	}
-	f.Say("Wrote %s", strings.Join(wrote, ", "))
+	f.Say("Wrote %s", strings.Join(names[:len(files)], ", "))
 	if len(replaced) > 0 {
-		f.Say("Removed %s, whose objects are in them now", strings.Join(replaced, ", "))
+		f.Say("Removed %s, whose objects are in them now", strings.Join(names[len(files):], ", "))
 	}
 	return nil
 }

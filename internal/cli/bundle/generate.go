@@ -116,10 +116,10 @@ type bundleJob struct {
 	f       *cli.Factory
 	project *project.Project // nil outside of one
 	pkg     string
-	out     string        // directory of the bundle, relative to this one
-	old     []bundle.File // what is there, relative to it
-	set     fileset.Set   // what will be written
-	notes   []string      // to be said with the bundle's own
+	out     string       // directory of the bundle, relative to this one
+	old     bundle.Files // what is there, relative to it
+	set     fileset.Set  // what will be written
+	notes   []string     // to be said with the bundle's own
 }
 
 // note keeps a line for report.
@@ -137,7 +137,7 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateOptions) error 
 	if !o.manifests && !o.metadata {
 		o.manifests, o.metadata = true, true
 	}
-	scorecard := j.hasOld(bundle.ScorecardFile)
+	_, scorecard := j.old.Get(bundle.ScorecardFile)
 	var r *bundle.Result
 	if o.manifests {
 		if r, err = j.render(ctx); err != nil {
@@ -245,11 +245,6 @@ func (j *bundleJob) readOld(dir string) error {
 	return nil
 }
 
-// hasOld reports whether the bundle has the file already.
-func (j *bundleJob) hasOld(name string) bool {
-	return slices.ContainsFunc(j.old, func(f bundle.File) bool { return f.Name == name })
-}
-
 // render makes the manifests and puts them into the set.
 func (j *bundleJob) render(ctx context.Context) (*bundle.Result, error) {
 	in := bundle.Input{Package: j.pkg, Version: j.version, ExtraServiceAccounts: j.extraAccounts}
@@ -295,7 +290,8 @@ func (j *bundleJob) putMetadata(scorecard bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	keepAnnotations, keepDockerfile := !j.overwrite && j.hasOld(bundle.AnnotationsFile), !j.overwrite && err == nil
+	_, annotated := j.old.Get(bundle.AnnotationsFile)
+	keepAnnotations, keepDockerfile := !j.overwrite && annotated, !j.overwrite && err == nil
 	if keepAnnotations && keepDockerfile {
 		return nil
 	}
@@ -331,11 +327,11 @@ func (j *bundleJob) metadataOf(scorecard, kept bool) (bundle.Metadata, error) {
 	if j.project != nil {
 		m.Layout = j.project.Layout
 	}
-	i := slices.IndexFunc(j.old, func(f bundle.File) bool { return f.Name == bundle.AnnotationsFile })
-	if i < 0 {
+	old, ok := j.old.Get(bundle.AnnotationsFile)
+	if !ok {
 		return m, nil
 	}
-	file, data := path.Join(j.out, bundle.AnnotationsFile), j.old[i].Data
+	file, data := path.Join(j.out, bundle.AnnotationsFile), old.Data
 	if kept {
 		return bundle.KeptMetadata(file, data)
 	}

@@ -257,16 +257,13 @@ func (j *bundleJob) pin(ctx context.Context, in *bundle.Input) error {
 		return nil
 	}
 	file := path.Join(j.kustomizeDir, bundle.LockName)
-	known := map[string]string{}
+	var known map[string]string
 	data, err := j.f.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	if err == nil {
+		known, err = bundle.ReadLock(data, file)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
-	default:
-		if known, err = bundle.ReadLock(data, file); err != nil {
-			return err
-		}
 	}
 	objects := in.Objects
 	if in.Base != nil {

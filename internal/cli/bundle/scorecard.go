@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -236,8 +234,8 @@ func execInPod(ctx context.Context, f *cli.Factory, client *kube.Client, args []
 // keepTestOutput writes the files that a test has stored.
 func keepTestOutput(ctx context.Context, f *cli.Factory, dir string, files map[string][]byte) error {
 	var set fileset.Set
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := set.Put(name, fileset.File{Data: files[name]}); err != nil {
+	for name, data := range files {
+		if err := set.Put(name, fileset.File{Data: data}); err != nil {
 			return err
 		}
 	}
