@@ -374,9 +374,14 @@ func (j job) needsTypes() bool {
 
 // IsGenerator reports whether an argument of controller-gen names a generator.
 func IsGenerator(arg string) bool {
+	return slices.Contains([]string{objectName, crdName, rbacName, webhookName, applyName, patchName}, generatorOf(arg))
+}
+
+// generatorOf is the name in an argument of controller-gen, a generator's or another.
+func generatorOf(arg string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(arg, "+"), ":")
 	name, _, _ = strings.Cut(name, "=")
-	return slices.Contains([]string{objectName, crdName, rbacName, webhookName, applyName, patchName}, name)
+	return name
 }
 
 // removed are arguments that earlier releases of controller-gen had and that
@@ -441,16 +446,13 @@ func (o *Options) Complete() {
 	had := map[string]bool{}
 	for _, c := range o.Calls {
 		for _, arg := range c.Args {
-			if name, _, _ := strings.Cut(arg, ":"); IsGenerator(arg) {
-				had[strings.TrimPrefix(name, "+")] = true
-			}
+			had[generatorOf(arg)] = true
 		}
 	}
 	had[crdName] = had[crdName] || had[patchName] // it fills the CRDs that the project writes
 	for _, c := range defaultCalls(newTree(o.Dir, o.Overlay)) {
 		c.Args = slices.DeleteFunc(c.Args, func(arg string) bool {
-			name, _, _ := strings.Cut(arg, ":")
-			return had[name] || name == "output" && had[crdName]
+			return IsGenerator(arg) && had[generatorOf(arg)] || generatorOf(arg) == "output" && had[crdName]
 		})
 		if slices.ContainsFunc(c.Args, IsGenerator) {
 			o.Calls = append(o.Calls, c)

@@ -170,7 +170,7 @@ func (d *discoverer) walk(dir string, m *module, all bool) error {
 	if err != nil {
 		return err
 	}
-	p := &sourcePackage{dir: dir, module: m, importPath: m.importPath(d.tree.abs(dir))}
+	p := &sourcePackage{dir: dir, module: m, importPath: path.Join(m.path, m.rel(d.tree.abs(dir)))}
 	for _, e := range entries {
 		name := path.Join(dir, e.name)
 		switch {
@@ -258,23 +258,19 @@ func syntaxProblems(t *tree, err error) []problem {
 	return out
 }
 
-// importPath is the import path of a directory of the module.
-func (m *module) importPath(abs string) string {
+// rel is a directory of the module relative to it.
+func (m *module) rel(abs string) string {
 	rel, err := filepath.Rel(m.dir, abs)
 	if err != nil {
-		return m.path
+		return "."
 	}
-	return path.Join(m.path, filepath.ToSlash(rel))
+	return filepath.ToSlash(rel)
 }
 
 // ignores implements go.mod's ignore directive: a path that begins with ./ is
 // one directory of the module, any other a directory at any depth.
 func (m *module) ignores(abs string) bool {
-	rel, err := filepath.Rel(m.dir, abs)
-	if err != nil {
-		return false
-	}
-	rel = filepath.ToSlash(rel)
+	rel := m.rel(abs)
 	return slices.ContainsFunc(m.ignore, func(dir string) bool {
 		if fixed, ok := strings.CutPrefix(dir, "./"); ok {
 			return rel == path.Clean(fixed)

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -153,11 +154,8 @@ func leadsInside(t *tree, name string) bool {
 
 // counts reports whether a file of this name can change what is generated.
 func counts(name string) bool {
-	switch name {
-	case "go.mod", "go.sum", "go.work", "go.work.sum", "modules.txt":
-		return true
-	}
-	return path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go")
+	return slices.Contains([]string{"go.mod", "go.sum", "go.work", "go.work.sum", "modules.txt"}, name) ||
+		path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go")
 }
 
 // replacements notes the local directories that a go.mod puts in the place of

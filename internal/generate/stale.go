@@ -30,17 +30,26 @@ func (r renderer) staleOutputs(rendered, warnings []string) (out, crds []string,
 		}
 		switch j.name {
 		case applyName:
-			stale, err := staleApply(r.tree, rendered)
-			if err != nil {
-				return nil, nil, err
-			}
-			for _, name := range stale {
-				out = append(out, name+": no type in the project generates this apply configuration; remove it")
+			for _, name := range rendered {
+				if path.Base(name) != "utils.go" { // at the top of what is generated of a package
+					continue
+				}
+				stale, err := r.staleFiles(path.Dir(name), true, rendered, func(name string, data []byte) bool {
+					return path.Ext(name) == ".go" && path.Base(name) != deepcopyFile && IsApply(data)
+				})
+				if err != nil {
+					return nil, nil, fmt.Errorf("generate: %w", err)
+				}
+				for _, name := range stale {
+					out = append(out, name+": no type in the project generates this apply configuration; remove it")
+				}
 			}
 		case crdName:
-			stale, err := staleCRDs(r.tree, j.config, rendered)
+			stale, err := r.staleFiles(j.config, false, rendered, func(name string, data []byte) bool {
+				return path.Ext(name) == ".yaml" && attribution.Match(data)
+			})
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, fmt.Errorf("generate: %w", err)
 			}
 			crds = append(crds, stale...)
 			for _, name := range stale {
@@ -77,51 +86,26 @@ func unlistedCRDs(t *tree, dir string, rendered []string) (out []string) {
 	return out
 }
 
-// staleApply are the apply configurations below those rendered that were not.
-func staleApply(t *tree, rendered []string) (out []string, err error) {
-	var look func(dir string) error
-	look = func(dir string) error {
-		found, err := t.list(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // not written yet
-		}
-		for _, e := range found {
-			name := path.Join(dir, e.name)
-			switch {
-			case e.dir && !e.link:
-				err = errors.Join(err, look(name))
-			case path.Ext(name) == ".go" && e.name != deepcopyFile && !slices.Contains(rendered, name):
-				if data, err := t.read(name); err == nil && IsApply(data) {
-					out = append(out, name)
-				}
-			}
-		}
-		return err
-	}
-	for _, name := range rendered {
-		if path.Base(name) == "utils.go" { // at the top of what is generated of a package
-			err = errors.Join(err, look(path.Dir(name)))
-		}
-	}
-	return out, err
-}
-
-// staleCRDs are the generated CRDs in dir that were not rendered.
-func staleCRDs(t *tree, dir string, rendered []string) ([]string, error) {
-	found, err := t.list(dir)
+// staleFiles are the generated files in a directory, and deep below it, that were
+// not rendered.
+func (r renderer) staleFiles(dir string, deep bool, rendered []string, generated func(name string, data []byte) bool) (out []string, err error) {
+	found, err := r.list(dir)
 	// A file in the place of the directory is for the commit to refuse.
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		return nil, fmt.Errorf("generate: %w", err)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
 	}
-	var out []string
 	for _, e := range found {
 		name := path.Join(dir, e.name)
-		if e.dir || e.link || path.Ext(name) != ".yaml" || slices.Contains(rendered, name) {
+		if e.dir && deep {
+			more, below := r.staleFiles(name, deep, rendered, generated)
+			out, err = append(out, more...), errors.Join(err, below)
+		}
+		if e.dir || e.link || slices.Contains(rendered, name) {
 			continue
 		}
-		if data, err := t.read(name); err == nil && attribution.Match(data) {
+		if data, err := r.read(name); err == nil && generated(name, data) {
 			out = append(out, name)
 		}
 	}
-	return out, nil
+	return out, err
 }

@@ -111,7 +111,9 @@ func (o *toolOutput) Open(pkg *loader.Package, name string) (io.WriteCloser, err
 			f.name = filepath.Join(filepath.Dir(pkg.CompiledGoFiles[0]), name)
 		}
 	default:
-		f.discard = rule == genall.OutputRule(genall.OutputToNothing)
+		if rule == genall.OutputRule(genall.OutputToNothing) {
+			return f, nil // nobody keeps it
+		}
 	}
 	if f.name != "" {
 		f.name = o.tool.Host.Path(f.name)
@@ -123,8 +125,7 @@ func (o *toolOutput) Open(pkg *loader.Package, name string) (io.WriteCloser, err
 // toolFile is one output; without a name it goes to stdout.
 type toolFile struct {
 	bytes.Buffer
-	name    string
-	discard bool
+	name string
 }
 
 // Close implements io.Closer.
@@ -135,10 +136,7 @@ func (f *toolFile) write(h host.Host) error {
 	if bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n")) {
 		data = attribute(data)
 	}
-	switch {
-	case f.discard:
-		return nil
-	case f.name == "":
+	if f.name == "" {
 		_, err := h.IO.Out.Write(data)
 		return err
 	}
