@@ -59,6 +59,7 @@ func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) 
 	}
 	a := analyzing{renderer: r, api: apiTypes(l.typed)}
 	for _, p := range l.typed {
+		a.results = map[*analysis.Analyzer]any{}
 		for _, one := range analyzers {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -67,7 +68,6 @@ func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) 
 				return nil, err
 			}
 		}
-		a.results = nil // they belong to the package
 	}
 	slices.SortStableFunc(a.found, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column), cmp.Compare(x.Rule, y.Rule), cmp.Compare(x.Text, y.Text))
@@ -105,14 +105,10 @@ func (a *analyzing) run(one *analysis.Analyzer, p *loader.Package) error {
 	if err != nil {
 		return fmt.Errorf("generate: %s: %w", one.Name, err)
 	}
-	if a.results == nil {
-		a.results = map[*analysis.Analyzer]any{}
-	}
 	a.results[one] = result
 	return nil
 }
 
-// call makes an error of a panic.
 func call(one *analysis.Analyzer, pass *analysis.Pass, env goEnv) (result any, err error) {
 	defer recoverAs(&err, "the findings of "+one.Name, env)
 	return one.Run(pass)

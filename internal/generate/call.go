@@ -52,7 +52,6 @@ const (
 // ThisYear in place of a call's year is that of Options.
 const ThisYear = "YEAR"
 
-// replaceInArgs returns the calls with another text in their arguments.
 func replaceInArgs(calls []Call, old, text string) []Call {
 	calls = slices.Clone(calls)
 	for i, c := range calls {
@@ -293,7 +292,6 @@ func (c Call) rebased(t *tree, g genall.Generator) (genall.Generator, error) {
 	return out, nil
 }
 
-// covers reports whether a package in dir is among the paths.
 func (j job) covers(dir string) bool {
 	return slices.ContainsFunc(j.paths, func(p string) bool {
 		base, all := strings.CutSuffix(p, "/...")
@@ -333,7 +331,6 @@ func (o *Options) plan(t *tree) error {
 	return nil
 }
 
-// paths are those of all jobs, each once.
 func (o Options) paths() []string {
 	var out []string
 	for _, j := range o.jobs {

@@ -84,7 +84,6 @@ func errorsOf(p *packages.Package, roots []*packages.Package) []packages.Error {
 	return found
 }
 
-// importer is a types.Importer that is a function.
 type importer func(path string) (*types.Package, error)
 
 func (i importer) Import(path string) (*types.Package, error) { return i(path) }
@@ -111,7 +110,6 @@ func brokenModules(list []*packages.Package) []CompileError {
 	return found
 }
 
-// compileError is an error of the go command's or the compiler's.
 func compileError(dir string, e packages.Error) CompileError {
 	pos := position(e.Pos)
 	c := CompileError{File: filepath.ToSlash(pos.Filename), Line: pos.Line, Column: pos.Column, Text: strings.Join(strings.Fields(e.Msg), " ")}

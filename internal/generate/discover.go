@@ -35,7 +35,6 @@ type sourcePackage struct {
 	files      []*sourceFile
 }
 
-// sourceFile is one file of a package, parsed with its comments.
 type sourceFile struct {
 	name string // relative to the root
 	ast  *ast.File
@@ -189,7 +188,6 @@ func (d *discoverer) walk(dir string, m *module, all bool) error {
 	return nil
 }
 
-// descend walks a subdirectory, unless the go command leaves it out.
 func (d *discoverer) descend(dir string, m *module) error {
 	if skipDir(path.Base(dir)) || m.ignores(d.tree.abs(dir)) {
 		return nil
@@ -209,7 +207,6 @@ func skipDir(base string) bool {
 	return base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
 }
 
-// addFile parses the file if it belongs to the package.
 func (d *discoverer) addFile(p *sourcePackage, name string) error {
 	base := path.Base(name)
 	if path.Ext(base) != ".go" || strings.HasSuffix(base, "_test.go") {
@@ -244,7 +241,6 @@ func parseFile(fset *token.FileSet, abs string, data []byte) (*ast.File, error) 
 	return parser.ParseFile(fset, abs, data, parser.AllErrors|parser.ParseComments)
 }
 
-// syntaxProblems takes the parser's error apart.
 func syntaxProblems(t *tree, err error) []problem {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) {

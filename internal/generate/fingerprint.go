@@ -35,7 +35,6 @@ func newCache(r renderer) *cache {
 	return c
 }
 
-// recordFile is where the record for a selection of outputs is.
 func (o Options) recordFile(selection ...bool) string {
 	return filepath.Join(o.CacheDir, "generate", lastrun.Sum(fmt.Append(nil, o.Dir, "\x00", selection, o.settings()))[:32]+".json")
 }
@@ -74,7 +73,6 @@ func (c *cache) judged() map[string]string {
 	return nil
 }
 
-// store records a run.
 func (c *cache) store(inputs string, files map[string][]byte, found findings) {
 	if inputs != "" {
 		lastrun.Write(c.Host.Files, c.files[0], inputs, files, found)

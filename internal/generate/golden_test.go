@@ -148,7 +148,7 @@ func runReference(t *testing.T, p *project) {
 	}
 	run(map[genall.Generator]string{deepcopy.Generator{HeaderFile: header}: ""}, true)
 	run(map[genall.Generator]string{
-		&crd.Generator{}: crdDir, rbac.Generator{RoleName: DefaultRoleName}: rbacDir, &webhook.Generator{}: webhookDir,
+		&crd.Generator{}: crdDir, rbac.Generator{RoleName: DefaultRoleName}: "config/rbac", &webhook.Generator{}: "config/webhook",
 	}, false)
 }
 

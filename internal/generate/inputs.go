@@ -57,7 +57,6 @@ func (c *cache) executable() string {
 	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 }
 
-// hasher hashes files under their names.
 type hasher struct {
 	hash.Hash
 	seen  map[string]bool // directories hashed as modules, absolute

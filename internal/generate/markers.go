@@ -100,13 +100,11 @@ func (r *registry) unknown(text string) string {
 	return didYouMean("unknown marker +"+name, r.suggestMarker(meant), "+")
 }
 
-// nameOf is the part of a marker that names it, without values.
 func nameOf(text string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(text, "+"), "=")
 	return strings.TrimSpace(name)
 }
 
-// didYouMean adds the suggestion to the message, if there is one.
 func didYouMean(msg, suggestion, sign string) string {
 	if suggestion == "" {
 		return msg

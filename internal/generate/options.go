@@ -15,8 +15,6 @@ import (
 const (
 	deepcopyFile = "zz_generated.deepcopy.go" // beside the package's sources
 	crdDir       = "config/crd/bases"
-	rbacDir      = "config/rbac"
-	webhookDir   = "config/webhook"
 )
 
 // Defaults of Options, as kubebuilder's Makefile has them.

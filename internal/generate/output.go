@@ -62,5 +62,10 @@ var attribution = lazy.Delayed(`(?m)^    controller-gen\.kubebuilder\.io/version
 
 // attribute puts controller-tools' version where a CRD says what made it.
 func attribute(crd []byte) []byte {
-	return attribution.ReplaceAll(crd, []byte("    controller-gen.kubebuilder.io/version: "+ControllerToolsVersion))
+	at := attribution.FindIndex(crd)
+	if at == nil {
+		return crd
+	}
+	line := []byte("    controller-gen.kubebuilder.io/version: " + ControllerToolsVersion)
+	return bytes.Join([][]byte{crd[:at[0]], line, crd[at[1]:]}, nil)
 }

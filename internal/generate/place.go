@@ -106,7 +106,6 @@ func placeOf(node ast.Node, m marker, docs []*ast.CommentGroup, r *registry) pla
 	return place{true, markers.DescribesType}
 }
 
-// typeDocs are the doc comments of the file's type declarations.
 func typeDocs(f *ast.File) []*ast.CommentGroup {
 	var docs []*ast.CommentGroup
 	for g, t := range goedit.Types(f) {

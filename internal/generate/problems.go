@@ -50,7 +50,6 @@ func tidy(ps []problem) []problem {
 	return slices.Compact(ps)
 }
 
-// lines are the findings as text, tidied.
 func lines(ps []problem) (out []string) {
 	for _, p := range tidy(ps) {
 		out = append(out, p.String())

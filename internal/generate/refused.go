@@ -180,7 +180,6 @@ func conditionDocs(f *ast.File) (out []*ast.Comment) {
 	return out
 }
 
-// lastWord is the last part of a marker's name.
 func lastWord(name string) string {
 	_, last := splitLast(name)
 	return last

@@ -76,7 +76,6 @@ func (r *registry) anywhere(text string) (def *markers.Definition, at []markers.
 	return def, at
 }
 
-// takesArguments reports whether a marker of this name has named arguments.
 func (r *registry) takesArguments(name string) bool {
 	def, _ := r.anywhere("+" + name)
 	return def != nil && !def.Empty() && !def.AnonymousField()

@@ -58,7 +58,6 @@ func (r renderer) runAll(ctx context.Context, l *loaded) (map[string][]byte, err
 	return files, nil
 }
 
-// run calls the generator.
 func (j job) run(g *genall.GenerationContext, env goEnv) (err error) {
 	defer recoverAs(&err, j.name, env)
 	if err := j.generator.Generate(g); err != nil {

@@ -32,7 +32,6 @@ type stripper struct {
 	inFunc   bool
 }
 
-// atFunc reports whether a function declaration begins here.
 func (s *stripper) atFunc() bool {
 	return bytes.HasPrefix(s.src[s.pos:], []byte("func ")) && (s.pos == 0 || s.src[s.pos-1] == '\n')
 }
@@ -77,7 +76,6 @@ func (s *stripper) skipTo(end string, from int) {
 	s.pos += from + i + len(end)
 }
 
-// skipQuoted moves behind a string or character that begins here.
 func (s *stripper) skipQuoted(quote byte) {
 	for s.pos++; s.pos < len(s.src); s.pos++ {
 		switch s.src[s.pos] {

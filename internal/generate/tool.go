@@ -143,10 +143,9 @@ func (f *toolFile) write(h host.Host) error {
 	return errors.Join(host.MkdirAll(h.Files, filepath.Dir(f.name), 0o755), h.Files.WriteFile(f.name, data, 0o666))
 }
 
-// Levels of help, as often as the flag is given.
+// Levels of help beyond a summary, as often as the flag is given.
 const (
-	helpSummary = iota + 1
-	helpDetails
+	helpDetails = iota + 2
 	helpAll
 	helpJSON
 )

@@ -3,7 +3,6 @@ package generate
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
 )
 
 // tree is the project as a change would leave it: the disk, with the overlay
@@ -49,7 +49,6 @@ func newTree(root string, overlay fileset.Set) *tree {
 	return t
 }
 
-// abs is the path of name on disk.
 func (t *tree) abs(name string) string {
 	return filepath.Join(t.root, filepath.FromSlash(name))
 }
@@ -65,16 +64,9 @@ func (t *tree) rel(p string) (string, bool) {
 
 // read returns the content of a file, or an error that is fs.ErrNotExist.
 func (t *tree) read(name string) ([]byte, error) {
-	if f, ok := t.overlay.Get(path.Clean(name)); ok {
-		if f.Removed {
-			return nil, fmt.Errorf("read %s: %w", name, fs.ErrNotExist)
-		}
-		return f.Data, nil
-	}
-	return os.ReadFile(t.abs(name))
+	return fileset.Tree{FS: host.OSFiles{}, Root: t.root}.Read(t.overlay, path.Clean(name))
 }
 
-// exists reports whether there is a regular file by that name.
 func (t *tree) exists(name string) bool {
 	if f, ok := t.overlay.Get(path.Clean(name)); ok {
 		return !f.Removed

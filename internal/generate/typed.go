@@ -63,7 +63,6 @@ func (p *sourcePackage) markers() iter.Seq2[*ast.Comment, string] {
 	}
 }
 
-// typeNamed is the declaration of a type, and the file that has it.
 func (p *sourcePackage) typeNamed(name string) (*ast.TypeSpec, *sourceFile) {
 	if p == nil {
 		return nil, nil
@@ -105,7 +104,6 @@ func (p *sourcePackage) kinds() []string {
 	return out
 }
 
-// imports reports whether the file imports the path, under whatever name.
 func imports(f *ast.File, path string) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return goedit.PathOf(s) == path })
 }

@@ -130,7 +130,6 @@ func (c *problemCollector) dir(p *loader.Package) string {
 	return p.ID
 }
 
-// onSameLine reports whether one of ps stands on the line of q.
 func onSameLine(ps []problem, q problem) bool {
 	return slices.ContainsFunc(ps, func(p problem) bool { return p.file == q.file && p.line == q.line })
 }
@@ -166,7 +165,6 @@ func (c *problemCollector) pos(f *ast.File, p token.Position) token.Pos {
 	return file.LineStart(p.Line) + token.Pos(p.Column-1)
 }
 
-// inTypeDecl reports whether a position is in a type declaration of the file.
 func inTypeDecl(f *ast.File, at token.Pos) bool {
 	for d := range goedit.Types(f) {
 		if d.Pos() <= at && at < d.End() {

@@ -31,7 +31,6 @@ type Found struct {
 	edits  []string // those of the notes that are about it
 }
 
-// finder collects calls.
 type finder struct {
 	root  string // absolute
 	tree  *relayout.Tree
@@ -129,7 +128,6 @@ func (f *finder) recipe(target string, lines []line) error {
 	return nil
 }
 
-// directives reads the //go:generate lines of the project.
 func (f *finder) directives() error {
 	if f.done[goGenerate] || !f.isModule() {
 		return nil

@@ -10,15 +10,15 @@ import (
 )
 
 // function is the result of one of make's functions that needs no shell.
-func (m *makefile) function(name, args, target string, depth int) string {
+func (m *makefile) function(name, args, target string) string {
 	switch name {
 	case "foreach":
-		return m.foreach(args, target, depth)
+		return m.foreach(args, target)
 	case "call":
-		return m.call(args, target, depth)
+		return m.call(args, target)
 	}
 	whole := m.noValue("$(" + name + " " + args + ")")
-	args = m.expandIn(args, target, depth)
+	args = m.expand(args, target)
 	if name == "eval" {
 		if a := assignment.FindStringSubmatch(strings.TrimSpace(args)); a != nil {
 			m.assign(a[1], a[2], a[3])
@@ -62,13 +62,12 @@ func (m *makefile) function(name, args, target string, depth int) string {
 	return whole
 }
 
-// foreach expands a text once for each word of a list.
-func (m *makefile) foreach(args, target string, depth int) string {
+func (m *makefile) foreach(args, target string) string {
 	parts := strings.SplitN(args, ",", 3)
 	if len(parts) != 3 {
 		return ""
 	}
-	name, list := strings.TrimSpace(m.expandIn(parts[0], target, depth)), m.expandIn(parts[1], target, depth)
+	name, list := strings.TrimSpace(m.expand(parts[0], target)), m.expand(parts[1], target)
 	if isUnknown(list) {
 		return m.noValue("$(foreach " + args + ")")
 	}
@@ -76,14 +75,13 @@ func (m *makefile) foreach(args, target string, depth int) string {
 	var out []string
 	for _, word := range strings.Fields(list) {
 		m.vars[name] = word
-		out = append(out, m.expandIn(parts[2], target, depth))
+		out = append(out, m.expand(parts[2], target))
 	}
 	return strings.Join(out, " ")
 }
 
-// call expands a variable with arguments.
-func (m *makefile) call(args, target string, depth int) string {
-	parts := strings.Split(m.expandIn(args, target, depth), ",")
+func (m *makefile) call(args, target string) string {
+	parts := strings.Split(m.expand(args, target), ",")
 	body, set := m.vars[strings.TrimSpace(parts[0])]
 	if !set {
 		return ""
@@ -93,7 +91,7 @@ func (m *makefile) call(args, target string, depth int) string {
 		defer m.keep(name)()
 		m.vars[name] = strings.ReplaceAll(value, "$", "$$")
 	}
-	return m.expandIn(body, target, depth)
+	return m.expand(body, target)
 }
 
 // keep returns what puts a variable back as it is now.
@@ -129,7 +127,6 @@ func substitute(word, from, to string) string {
 	return strings.Replace(to, "%", strings.TrimSuffix(stem, tail), 1)
 }
 
-// isYear says whether a command prints the year.
 func isYear(command []string) bool {
 	return slices.Equal(slices.DeleteFunc(command, func(w string) bool { return w == "-u" }), []string{"date", "+%Y"})
 }

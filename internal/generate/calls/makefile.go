@@ -19,6 +19,7 @@ type makefile struct {
 	order   []string              // the targets as they come
 	root    string
 	unknown []string // texts behind unknown values
+	depth   int      // of expanding
 }
 
 // rule is one rule of a target.
@@ -287,13 +288,13 @@ func (m *makefile) recipe(targets []string, l line) {
 
 // expand replaces the references to variables in text, in a recipe of the
 // target.
-func (m *makefile) expand(text, target string) string { return m.expandIn(text, target, 0) }
-
-func (m *makefile) expandIn(text, target string, depth int) string {
+func (m *makefile) expand(text, target string) string {
+	m.depth++
+	defer func() { m.depth-- }()
 	var out strings.Builder
 	for {
 		i := strings.IndexByte(text, '$')
-		if i < 0 || i+1 == len(text) || depth > 20 {
+		if i < 0 || i+1 == len(text) || m.depth > 20 {
 			out.WriteString(text)
 			return out.String()
 		}
@@ -305,7 +306,7 @@ func (m *makefile) expandIn(text, target string, depth int) string {
 		case ref == "@":
 			out.WriteString(target)
 		default:
-			out.WriteString(m.value(ref, target, depth+1))
+			out.WriteString(m.value(ref, target))
 		}
 		text = rest
 	}
@@ -333,18 +334,18 @@ func reference(text string) (ref, rest string) {
 }
 
 // value is that of a variable or function.
-func (m *makefile) value(ref, target string, depth int) string {
+func (m *makefile) value(ref, target string) string {
 	name, args, isCall := strings.Cut(ref, " ")
 	if isCall {
-		return m.function(name, strings.TrimSpace(args), target, depth)
+		return m.function(name, strings.TrimSpace(args), target)
 	}
 	if name, change, ok := strings.Cut(ref, ":"); ok {
 		if from, to, ok := strings.Cut(change, "="); ok {
 			if !strings.Contains(from, "%") {
 				from, to = "%"+from, "%"+to
 			}
-			from, to = m.expandIn(from, target, depth), m.expandIn(to, target, depth)
-			return eachWord(m.value(name, target, depth), func(w string) string { return substitute(w, from, to) })
+			from, to = m.expand(from, target), m.expand(to, target)
+			return eachWord(m.value(name, target), func(w string) string { return substitute(w, from, to) })
 		}
 	}
 	value, set := m.vars[ref]
@@ -354,7 +355,7 @@ func (m *makefile) value(ref, target string, depth int) string {
 	case set:
 		defer m.keep(ref)()
 		m.vars[ref] = m.noValue("$(" + ref + ")") // where it refers to itself
-		return m.expandIn(value, target, depth)
+		return m.expand(value, target)
 	case len(ref) == 1 || strings.HasPrefix(ref, "@") || ref == "MAKEFILE_LIST":
 		return m.noValue("$(" + ref + ")")
 	}

@@ -108,7 +108,6 @@ func (s *shell) loop(c *syntax.ForClause) {
 	}
 }
 
-// call takes in a simple command.
 func (s *shell) call(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
 		s.assign(c.Assigns)
@@ -182,7 +181,6 @@ func (s *shell) moves(words []string) bool {
 	return true
 }
 
-// cd changes the directory to what its arguments say.
 func (s *shell) cd(words []string) {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return len(w) > 1 && w[0] == '-' })
 	if len(words) != 1 {
@@ -233,7 +231,7 @@ func (s *shell) print(words []string) {
 // config expands words as the shell would at this point.
 func (s *shell) config() *expand.Config {
 	return &expand.Config{
-		Env: environ{s},
+		Env: s,
 		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
 			inner := *s
 			inner.vars, inner.out = maps.Clone(s.vars), w
@@ -272,23 +270,20 @@ func (s *shell) literal(w *syntax.Word) string {
 	return out
 }
 
-// environ is the variables of a shell.
-type environ struct{ *shell }
-
 // Get implements expand.Environ.
-func (e environ) Get(name string) expand.Variable {
-	value, set := e.vars[name]
+func (s *shell) Get(name string) expand.Variable {
+	value, set := s.vars[name]
 	switch {
 	case tool.MatchString(name):
 		value = "controller-gen"
 	case set:
-	case name == "IFS" || e.defaulted[name]:
+	case name == "IFS" || s.defaulted[name]:
 		return expand.Variable{}
 	default:
-		value = e.make.noValue("$" + name)
+		value = s.make.noValue("$" + name)
 	}
 	return expand.Variable{Set: true, Kind: expand.String, Str: value}
 }
 
 // Each implements expand.Environ.
-func (e environ) Each(func(name string, v expand.Variable) bool) {}
+func (s *shell) Each(func(name string, v expand.Variable) bool) {}
