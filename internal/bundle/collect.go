@@ -148,7 +148,7 @@ func whyNot(u *unstructured.Unstructured) (reason string, loss bool) {
 // Definition is a version of a CRD.
 type Definition struct {
 	Name, Group, Version, Kind string
-	crd                        *unstructured.Unstructured
+	schema                     object // its OpenAPI schema, nil without one
 }
 
 // Definitions lists the versions of the CRDs in their order.
@@ -156,14 +156,14 @@ func Definitions(crds ...*unstructured.Unstructured) []Definition {
 	var all []Definition
 	for _, crd := range crds {
 		spec := mapAt(crd.Object, "spec")
-		d := Definition{Name: crd.GetName(), Kind: textAt(spec, "names", "kind"), Group: textAt(spec, "group"), crd: crd}
+		d := Definition{Name: crd.GetName(), Kind: textAt(spec, "names", "kind"), Group: textAt(spec, "group")}
 		for _, v := range objectsAt(spec, "versions") {
-			d.Version = textAt(v, "name")
+			d.Version, d.schema = textAt(v, "name"), mapAt(v, "schema", "openAPIV3Schema")
 			all = append(all, d)
 		}
 		// One version at the top of the spec is how v1beta1 had it.
 		if v := textAt(spec, "version"); v != "" && len(listAt(spec, "versions")) == 0 {
-			d.Version = v
+			d.Version, d.schema = v, mapAt(spec, "validation", "openAPIV3Schema")
 			all = append(all, d)
 		}
 	}
@@ -173,16 +173,6 @@ func Definitions(crds ...*unstructured.Unstructured) []Definition {
 // isOf reports whether an object is of that version and kind.
 func (d Definition) isOf(o object) bool {
 	return textAt(o, "apiVersion") == d.Group+"/"+d.Version && textAt(o, "kind") == d.Kind
-}
-
-// schema is the OpenAPI schema of the version, nil without one.
-func (d Definition) schema() object {
-	for _, v := range objectsAt(d.crd.Object, "spec", "versions") {
-		if textAt(v, "name") == d.Version {
-			return mapAt(v, "schema", "openAPIV3Schema")
-		}
-	}
-	return mapAt(d.crd.Object, "spec", "validation", "openAPIV3Schema")
 }
 
 // containers are all containers of a Deployment.

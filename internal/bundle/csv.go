@@ -266,7 +266,7 @@ func (b *csvBuilder) giveSpec(o object) {
 		return
 	}
 	for _, d := range Definitions(b.c.crds...) {
-		if d.isOf(o) && at(d.schema(), "properties", "spec") != nil {
+		if d.isOf(o) && at(d.schema, "properties", "spec") != nil {
 			o["spec"] = object{}
 		}
 	}

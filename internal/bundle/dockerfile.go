@@ -51,7 +51,6 @@ func (m Metadata) Dockerfile(dir string, old []byte) []byte {
 	return b.Bytes()
 }
 
-// firstLines are n lines of a file.
 func firstLines(data []byte, n int) string {
 	return string(bytes.Join(bytes.SplitAfter(data, []byte("\n"))[:n], nil))
 }

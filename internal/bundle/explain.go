@@ -108,7 +108,6 @@ func (o origins) nearest(path []string) (string, bool) {
 	return "", false
 }
 
-// step follows a path through mappings and sequences.
 func step(v any, path []string) any {
 	for _, key := range path {
 		switch x := v.(type) {

@@ -25,7 +25,6 @@ type goSource struct {
 	warnings []string
 }
 
-// goPackage is a directory of Go files.
 type goPackage struct {
 	dir, name string
 	files     []*ast.File
@@ -163,7 +162,6 @@ func (c comments) lines() []*ast.Comment {
 	return lines
 }
 
-// goField is a field of a struct.
 type goField struct {
 	name  string // in Go; empty when embedded
 	field *ast.Field

@@ -248,7 +248,6 @@ func (b *Bundle) readManifests() []Problem {
 	return append(problems, b.readCSV()...)
 }
 
-// readCSV finds the one ClusterServiceVersion among the objects.
 func (b *Bundle) readCSV() []Problem {
 	var problems []Problem
 	for _, o := range b.Objects {

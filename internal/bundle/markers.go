@@ -35,7 +35,6 @@ func parseMarker(text string, onField bool) (m marker, ok bool, err error) {
 	return m, true, nil
 }
 
-// parseArguments reads what follows the marker's name.
 func parseArguments(text string, onField bool) (marker, error) {
 	if onField {
 		a, err := arguments.Parse[struct {

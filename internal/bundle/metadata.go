@@ -29,7 +29,6 @@ type Metadata struct {
 	kept           map[string]string // all annotations, where they are not rewritten
 }
 
-// pair is an annotation.
 type pair struct{ key, value string }
 
 // addedByHand is the comment above the annotations of the user's.

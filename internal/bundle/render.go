@@ -153,7 +153,6 @@ func (r *Result) addFiles(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// add adds a file with one object.
 func (r *Result) add(name string, o object) error {
 	data, err := marshal(o)
 	if err != nil {

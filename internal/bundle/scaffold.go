@@ -297,7 +297,6 @@ func withResource(data []byte, file, entry string) ([]byte, error) {
 	return edited, nil
 }
 
-// resourcesOf are the resources that a kustomization lists.
 func resourcesOf(data []byte) ([]string, error) {
 	var k struct {
 		Resources []string `json:"resources"`

@@ -62,7 +62,6 @@ func put(m object, value any, path ...string) {
 	m[path[len(path)-1]] = value
 }
 
-// anys makes a sequence of objects.
 func anys[T any](list []T) []any {
 	out := make([]any, 0, len(list))
 	for _, v := range list {

@@ -112,7 +112,6 @@ func (c *collection) selected(svc *unstructured.Unstructured) string {
 	return ""
 }
 
-// named finds an object by its name.
 func named(list []*unstructured.Unstructured, name string) *unstructured.Unstructured {
 	i := slices.IndexFunc(list, func(u *unstructured.Unstructured) bool { return u.GetName() == name })
 	if i < 0 {

@@ -76,7 +76,6 @@ func (c *checker) files(dir string) (found []string) {
 	return found
 }
 
-// find returns the kustomization file of dir.
 func (c *checker) find(dir string) (string, error) {
 	found := c.files(dir)
 	switch len(found) {
@@ -89,7 +88,6 @@ func (c *checker) find(dir string) (string, error) {
 		c.tree.rel(dir), filepath.Base(found[0]), filepath.Base(found[1]))
 }
 
-// reference is a path that a kustomization mentions.
 type reference struct {
 	field, path string
 	kustomizes  bool // may be a directory with a kustomization of its own

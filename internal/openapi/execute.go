@@ -169,7 +169,6 @@ type collector struct {
 	violations []string
 }
 
-// goFile is the file type of Go code for a directory.
 type goFile struct {
 	to  *collector
 	dir string

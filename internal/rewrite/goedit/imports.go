@@ -162,7 +162,6 @@ func (f *File) AddImport(importPath, name string) {
 // compiler says so.
 func (f *File) DropImport(importPath string) { f.drops[importPath] = true }
 
-// addImport adds an import to a source that lacks it.
 func addImport(name string, src []byte, module string, need imported) ([]byte, error) {
 	f, err := Parse(name, src)
 	if err != nil {

@@ -84,7 +84,6 @@ type comparison struct {
 	out      []compat.Change
 }
 
-// versionOf is a version of a CRD.
 type versionOf struct {
 	crd  *apiextensionsv1.CustomResourceDefinition
 	name string

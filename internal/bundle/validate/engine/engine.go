@@ -76,7 +76,6 @@ func Run(ctx context.Context, req validate.Request) (results []validate.Result, 
 	return r.results, r.optionals(b, req)
 }
 
-// runner gathers results.
 type runner struct{ results []validate.Result }
 
 // defaults are the rules that every bundle has to obey.
