@@ -23,7 +23,6 @@ import (
 	"github.com/example/mysdk/internal/registry"
 )
 
-// buildOptions are the flags and the argument of bundle build.
 type buildOptions struct {
 	dir     string
 	file    string

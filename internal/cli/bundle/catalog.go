@@ -33,7 +33,6 @@ const (
 	cacheDir   = "tmp/cache"
 )
 
-// catalogOptions are the flags and the arguments of bundle catalog.
 type catalogOptions struct {
 	catalog.AddOptions
 	bundles   []string
@@ -135,15 +134,12 @@ func runCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) error {
 		return nil
 	}
 	if o.outputDir != "" {
-		if err := writeCatalog(ctx, f, c, o); err != nil {
+		if err := writeCatalog(ctx, f, c, o); err != nil || o.tag == "" {
 			return err
 		}
 	}
 	if o.tag != "" {
 		return buildCatalog(ctx, f, c, o)
-	}
-	if o.outputDir != "" {
-		return nil
 	}
 	data, err := c.Encode(o.format)
 	if err != nil {
@@ -172,7 +168,6 @@ func assembleCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*c
 	return c, c.Add(list, o.AddOptions)
 }
 
-// readCatalog reads the catalog to add to.
 func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catalog.Catalog, error) {
 	file := f.Host.Path(o.fromIndex)
 	info, err := os.Stat(file)
@@ -236,7 +231,6 @@ func summary(c *catalog.Catalog) string {
 	return "The catalog is valid: " + strings.Join(parts, "; ")
 }
 
-// writeCatalog writes the catalog's files.
 func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *catalogOptions) error {
 	files, err := c.Files(o.format)
 	if err != nil {
@@ -364,7 +358,6 @@ func filesRead(f *cli.Factory, fromIndex string) ([]string, error) {
 	return names, err
 }
 
-// buildCatalog makes the image of the catalog.
 func buildCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *catalogOptions) error {
 	start := f.Host.Now()
 	files, err := c.Files(catalog.JSON)

@@ -47,7 +47,6 @@ type manifestResult struct {
 	}
 }
 
-// runExternal runs one program on the bundle in dir.
 func runExternal(ctx context.Context, f *cli.Factory, program, dir string) ([]validate.Result, error) {
 	var out bytes.Buffer
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{

@@ -22,7 +22,6 @@ import (
 	"github.com/example/mysdk/internal/project"
 )
 
-// generateOptions are the flags of bundle generate.
 type generateOptions struct {
 	manifests, metadata bool // neither is both
 
@@ -341,7 +340,6 @@ func (j *bundleJob) metadataOf(scorecard, kept bool) (bundle.Metadata, error) {
 	return m, err
 }
 
-// explainField prints where a field comes from.
 func (j *bundleJob) explainField(r *bundle.Result) error {
 	list, err := r.Explain(j.explain)
 	if err != nil {
@@ -403,16 +401,11 @@ func (j *bundleJob) compare(r *bundle.Result) error {
 // that were made once.
 func (j *bundleJob) warnStale(r *bundle.Result) []string {
 	generated, others := r.Stale(j.old)
-	for i := range generated {
-		generated[i] = path.Join(j.out, generated[i])
+	for _, name := range slices.Sorted(slices.Values(slices.Concat(generated, others))) {
+		j.f.Warn("%s stays in the bundle, and is not made from the project: remove it unless it is yours", path.Join(j.out, name))
 	}
-	all := slices.Clone(generated)
-	for _, name := range others {
-		all = append(all, path.Join(j.out, name))
-	}
-	slices.Sort(all)
-	for _, name := range all {
-		j.f.Warn("%s stays in the bundle, and is not made from the project: remove it unless it is yours", name)
+	for i, name := range generated {
+		generated[i] = path.Join(j.out, name)
 	}
 	return generated
 }

@@ -153,7 +153,6 @@ func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 	return nil
 }
 
-// has reports whether the project has a file.
 func (j *bundleJob) has(name string) bool {
 	_, err := j.f.ReadFile(name)
 	return err == nil

@@ -15,7 +15,6 @@ import (
 	"github.com/example/mysdk/internal/project"
 )
 
-// kustomizeManifestsOptions are the flags of generate kustomize manifests.
 type kustomizeManifestsOptions struct {
 	packageName string
 	inputDir    string

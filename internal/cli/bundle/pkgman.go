@@ -20,7 +20,6 @@ import (
 	"github.com/example/mysdk/internal/image"
 )
 
-// pkgmanOptions are the flags and the argument of pkgman-to-bundle.
 type pkgmanOptions struct {
 	dir       string
 	outputDir string

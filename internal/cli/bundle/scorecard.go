@@ -33,7 +33,6 @@ import (
 // operator-sdk uses, and any image with a shell and tar will do.
 const storageImage = "quay.io/operator-framework/scorecard-storage@sha256:a3bfda71281393c7794cabdd39c563fb050d3020fd0b642ea164646bdd39a0e2"
 
-// scorecardOptions are the flags of scorecard.
 type scorecardOptions struct {
 	cli.Target
 	bundle, config, selector  string

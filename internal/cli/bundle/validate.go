@@ -22,7 +22,6 @@ import (
 	"github.com/example/mysdk/internal/registry"
 )
 
-// bundleValidateOptions are the flags and the argument of bundle validate.
 type bundleValidateOptions struct {
 	bundle   string
 	selector string
@@ -209,7 +208,6 @@ func bundleRoots(labels map[string]string) []string {
 	return roots
 }
 
-// reportFindings prints what was found.
 func reportFindings(f *cli.Factory, r *validate.Report, root, format string) error {
 	var data []byte
 	var err error

@@ -24,7 +24,6 @@ import (
 	"github.com/example/mysdk/internal/sarif"
 )
 
-// compatReport is what --check-compat reports.
 type compatReport struct {
 	Reference  string          `json:"reference"`
 	Compatible bool            `json:"compatible"`

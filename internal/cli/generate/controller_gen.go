@@ -11,7 +11,6 @@ import (
 	"github.com/example/mysdk/internal/generate"
 )
 
-// controllerGenOptions are controller-gen's own flags.
 type controllerGenOptions struct {
 	args    []string
 	markers int

@@ -21,7 +21,6 @@ import (
 	"github.com/example/mysdk/internal/project"
 )
 
-// docsOptions are the flags of generate docs.
 type docsOptions struct {
 	format    string
 	outputDir string
@@ -29,7 +28,6 @@ type docsOptions struct {
 	dryRun    bool
 }
 
-// newDocs is 'mysdk generate docs'.
 func newDocs(f *cli.Factory) *cobra.Command {
 	o := &docsOptions{format: "markdown"}
 	c := &cobra.Command{

@@ -16,13 +16,11 @@ import (
 	"github.com/example/mysdk/internal/sarif"
 )
 
-// lintReport is what --lint reports.
 type lintReport struct {
 	Fixed    []string      `json:"fixed,omitempty"` // files
 	Findings []lintFinding `json:"findings"`
 }
 
-// lintFinding is one thing that a linter found.
 type lintFinding struct {
 	generate.Position
 	Rule    string `json:"rule"`

@@ -92,7 +92,6 @@ func (r reference) newest(ctx context.Context) (string, compat.CRDs, error) {
 	return name, crds, err
 }
 
-// commit is the commit that a reference names.
 func (r reference) commit(ctx context.Context, ref string) (commit, said string, err error) {
 	out, said, err := r.Git(ctx, nil, "rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
 	return strings.TrimSpace(out), said, err
