@@ -149,8 +149,7 @@ func examplesIn(samples []Sample) (map[string]string, error) {
 	return out, nil
 }
 
-// withoutLicense leaves out the comment at the top if it is the license of the
-// file.
+// withoutLicense leaves out the comment at the top if it is the license of the file.
 func withoutLicense(text string) string {
 	rest := text
 	for strings.HasPrefix(rest, "#") {

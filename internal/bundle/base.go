@@ -83,8 +83,7 @@ func ParseBase(data []byte, file string) (*unstructured.Unstructured, error) {
 	return objects[0], nil
 }
 
-// Parse reads the objects of a file of YAML or JSON documents. Errors say
-// file:line.
+// Parse reads the objects of a file of YAML or JSON documents. Errors say file:line.
 func Parse(data []byte, file string) ([]*unstructured.Unstructured, error) {
 	objects, err := kube.ParseManifests(data, file)
 	if err != nil {

@@ -105,8 +105,7 @@ func (c *collection) sort(u *unstructured.Unstructured) bool {
 	return true
 }
 
-// sortRest tells examples, supported objects and the others apart, once all
-// CRDs are known.
+// sortRest tells examples, supported objects and the others apart, once all CRDs are known.
 func (c *collection) sortRest(rest []*unstructured.Unstructured) {
 	owned := map[string]bool{}
 	for _, d := range Definitions(c.crds...) {
@@ -132,8 +131,7 @@ func (c *collection) leave(u *unstructured.Unstructured, reason string) {
 	c.left = append(c.left, Left{kube.RefOf(u).String(), reason, true})
 }
 
-// whyNot words why OLM has no use for the object, and says whether something
-// is lost with it.
+// whyNot words why OLM has no use for the object, and says whether something is lost with it.
 func whyNot(u *unstructured.Unstructured) (reason string, loss bool) {
 	group := u.GroupVersionKind().Group
 	switch {

@@ -16,8 +16,7 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// csvBuilder fills a ClusterServiceVersion in, field by field, and remembers
-// where each came from.
+// csvBuilder fills a ClusterServiceVersion in, field by field, and remembers where each came from.
 type csvBuilder struct {
 	in   *Input
 	c    *collection
@@ -101,8 +100,7 @@ func (b *csvBuilder) annotate() {
 	}
 }
 
-// install sets the install strategy: Deployments and the rights of their
-// service accounts.
+// install sets the install strategy: Deployments and the rights of their service accounts.
 func (b *csvBuilder) install(g *grants) {
 	b.set("deployment", "generated", "spec", "install", "strategy")
 	var list []any
@@ -259,8 +257,7 @@ func (b *csvBuilder) exemplify() error {
 	return nil
 }
 
-// giveSpec makes the spec that an example lacks: every tool that reads them
-// expects one.
+// giveSpec makes the spec that an example lacks: every tool that reads them expects one.
 func (b *csvBuilder) giveSpec(o object) {
 	if o["spec"] != nil {
 		return
@@ -370,8 +367,7 @@ func unmount(d *unstructured.Unstructured, volume string) bool {
 	return len(holders) > 0
 }
 
-// remove takes the items that match out of a sequence, and the sequence when
-// it is empty then.
+// remove takes the items that match out of a sequence, and the sequence when it is empty then.
 func remove(m object, field string, match func(object) bool) {
 	var keep []any
 	for _, v := range listAt(m, field) {
@@ -384,8 +380,7 @@ func remove(m object, field string, match func(object) bool) {
 	}
 }
 
-// dropEmptyIcons takes out the empty icon of older scaffolds, which no catalog
-// accepts.
+// dropEmptyIcons takes out the empty icon of older scaffolds, which no catalog accepts.
 func (b *csvBuilder) dropEmptyIcons() {
 	spec := mapAt(b.csv.Object, "spec")
 	if spec == nil || spec["icon"] == nil {

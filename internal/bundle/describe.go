@@ -22,8 +22,7 @@ import (
 type API struct {
 	Group, Version, Kind, Plural string // Group with its domain
 
-	// Dir is the directory of its Go package, relative to the module; empty
-	// when it is not known.
+	// Dir is the directory of its Go package, relative to the module; empty when it is not known.
 	Dir string
 }
 
@@ -66,8 +65,7 @@ func Describe(fsys fs.FS, module, apisDir string, apis []API) ([]Description, []
 	return list, g.warnings, nil
 }
 
-// find looks for the type of an API, in its directory or below apisDir; the zero
-// goType is none.
+// find looks for the type of an API, in its directory or below apisDir; the zero goType is none.
 func (g *goSource) find(api API, apisDir string) (found goType, err error) {
 	if api.Dir != "" {
 		p, err := g.load(api.Dir)
@@ -167,8 +165,7 @@ func (g *goSource) describe(api API, t goType) (Description, error) {
 	return d, g.describeFields(&d, t)
 }
 
-// warn adds a warning, unless it is known already: a type can be reached in
-// several ways.
+// warn adds a warning, unless it is known already: a type can be reached in several ways.
 func (g *goSource) warn(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(g.warnings, text) {
 		g.warnings = append(g.warnings, text)

@@ -55,8 +55,7 @@ func firstLines(data []byte, n int) string {
 	return string(bytes.Join(bytes.SplitAfter(data, []byte("\n"))[:n], nil))
 }
 
-// label is the value of an annotation as a label: what the annotations say where
-// they are kept.
+// label is the value of an annotation as a label: what the annotations say where they are kept.
 func (m Metadata) label(p pair) (value string, ok bool) {
 	if m.kept == nil {
 		return p.value, true
@@ -105,8 +104,7 @@ func (m Metadata) ownLines(old []byte) []string {
 	return keep
 }
 
-// own is what of an instruction no generator of bundles has written, "" for
-// nothing.
+// own is what of an instruction no generator of bundles has written, "" for nothing.
 func (m Metadata) own(in dockerfile.Instruction) string {
 	words := dockerfile.Words(in.Args)
 	switch in.Name {

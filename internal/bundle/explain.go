@@ -17,8 +17,7 @@ type origins map[string]string
 // say notes where a field comes from.
 func (o origins) say(path []string, from string) { o[join(path)] = from }
 
-// join writes a path as people type it: spec.install, and a key with dots in
-// brackets.
+// join writes a path as people type it: spec.install, and a key with dots in brackets.
 func join(path []string) string {
 	var b strings.Builder
 	for i, key := range path {

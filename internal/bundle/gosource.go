@@ -109,8 +109,7 @@ func (g *goSource) parse(p *goPackage, name string) error {
 	return nil
 }
 
-// claim finds the comments between the end of what comes before and what they
-// belong to.
+// claim finds the comments between the end of what comes before and what they belong to.
 func claim(f *ast.File, doc *ast.CommentGroup, after, before token.Pos) comments {
 	c := comments{doc: doc}
 	for _, g := range f.Comments {
@@ -121,8 +120,7 @@ func claim(f *ast.File, doc *ast.CommentGroup, after, before token.Pos) comments
 	return c
 }
 
-// text is the documentation as a text: a line for each paragraph, without
-// markers.
+// text is the documentation as a text: a line for each paragraph, without markers.
 func (c comments) text() string {
 	if c.doc == nil {
 		return ""

@@ -14,8 +14,7 @@ import (
 // relatedPrefix begins the variables that tell an operator its images.
 const relatedPrefix = "RELATED_IMAGE_"
 
-// containerImageKey is the annotation of a CSV that names the operator's image
-// to catalogs.
+// containerImageKey is the annotation of a CSV that names the operator's image to catalogs.
 const containerImageKey = "containerImage"
 
 // Images are the references that --use-image-digests pins: the images of all
@@ -52,8 +51,7 @@ func eachImage(deployments []*unstructured.Unstructured, visit func(m object, fi
 	}
 }
 
-// allDeployments are those among the objects, and those that a
-// ClusterServiceVersion alone has.
+// allDeployments are those among the objects, and those that a ClusterServiceVersion alone has.
 func allDeployments(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	list := slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Deployment" })
 	for _, u := range objects {

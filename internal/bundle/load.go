@@ -54,16 +54,14 @@ type Bundle struct {
 	Package        string
 	Channels       []string
 	DefaultChannel string // empty: not said
-	// Annotations are all of metadata/annotations.yaml, and AnnotationsFile
-	// where they stand.
+	// Annotations are all of metadata/annotations.yaml, and AnnotationsFile where they stand.
 	Annotations     map[string]string
 	AnnotationsFile string
 
 	// CSV is the ClusterServiceVersion, and CSVFile where it stands.
 	CSV     *v1alpha1.ClusterServiceVersion
 	CSVFile string
-	// Objects are those of the manifests, the CSV and the CRDs included, by
-	// file name.
+	// Objects are those of the manifests, the CSV and the CRDs included, by file name.
 	Objects []Object
 	// Files are all files, manifests, metadata and tests, by name.
 	Files Files
@@ -271,8 +269,7 @@ func (b *Bundle) readCSV() []Problem {
 	return problems
 }
 
-// noCSV says that there is no ClusterServiceVersion, or what keeps one from
-// being it.
+// noCSV says that there is no ClusterServiceVersion, or what keeps one from being it.
 func (b *Bundle) noCSV() Problem {
 	for _, o := range b.Objects {
 		if o.GetKind() == CSVKind {
@@ -322,8 +319,7 @@ func IsCRD(u *unstructured.Unstructured) bool {
 	return u.GetKind() == CRDKind && u.GroupVersionKind().Group == CRDGroup
 }
 
-// placed takes an error of ParseManifests apart: each of its lines is
-// file:line: text.
+// placed takes an error of ParseManifests apart: each of its lines is file:line: text.
 func placed(file string, err error) []Problem {
 	at := regexp.MustCompile(`^` + regexp.QuoteMeta(file) + `:(\d+): (.*)$`)
 	var problems []Problem

@@ -33,8 +33,7 @@ type Merged struct {
 	// Described says where the fields that are not the author's come from, by
 	// CRD and field; it is for Input.Described.
 	Described map[string]string
-	// Kept are fields in which the base differs from the Go types, one line
-	// each: the base wins.
+	// Kept are fields in which the base differs from the Go types, one line each: the base wins.
 	Kept []string
 	// Unrecorded says that the base was there and nothing told whose its texts
 	// are: in a base of operator-sdk's, those in Kept may be of types as they

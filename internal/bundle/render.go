@@ -26,8 +26,7 @@ type Input struct {
 	// Objects are those of the operator as they would be applied, the samples,
 	// the scorecard configuration and the base CSV. They are not changed.
 	Objects []*unstructured.Unstructured
-	// Base is the base where the objects have none; nil: the defaults of
-	// NewBase.
+	// Base is the base where the objects have none; nil: the defaults of NewBase.
 	Base *unstructured.Unstructured
 	// BaseName says what the base is: a file's name, or "default".
 	BaseName string

@@ -108,8 +108,7 @@ func (s Scaffold) read(name string) ([]byte, error) {
 	return data, err
 }
 
-// readBase returns the base and its file's bytes; a new one, and nil, where there
-// is no file.
+// readBase returns the base and its file's bytes; a new one, and nil, where there is no file.
 func (s Scaffold) readBase() (*unstructured.Unstructured, []byte, error) {
 	file := BaseFile(s.From, s.Package)
 	data, err := s.read(file)
@@ -238,8 +237,7 @@ func onlyMapping(data []byte) *yaml.Node {
 	return docs[0]
 }
 
-// list returns the kustomization of a directory; nil, and the name for one, where
-// there is none.
+// list returns the kustomization of a directory; nil, and the name for one, where there is none.
 func (s Scaffold) list(dir string) (file string, data []byte, err error) {
 	for _, name := range s.KustomizationNames {
 		file = path.Join(dir, name)
@@ -250,8 +248,7 @@ func (s Scaffold) list(dir string) (file string, data []byte, err error) {
 	return path.Join(dir, s.KustomizationNames[0]), nil, nil
 }
 
-// kustomization returns the file that lists the base among its resources, and
-// what it was.
+// kustomization returns the file that lists the base among its resources, and what it was.
 func (s Scaffold) kustomization() (file string, data, old []byte, err error) {
 	if file, old, err = s.list(s.To); err != nil {
 		return "", nil, nil, err

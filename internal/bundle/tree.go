@@ -98,8 +98,7 @@ func empty(v any) bool {
 	return false
 }
 
-// marshal writes v as every Kubernetes tool does: keys sorted, long texts
-// folded.
+// marshal writes v as every Kubernetes tool does: keys sorted, long texts folded.
 func marshal(v any) ([]byte, error) {
 	data, err := yaml.Marshal(v)
 	if err != nil {

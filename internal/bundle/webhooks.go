@@ -59,15 +59,13 @@ func admission(c *collection, kind string, w object) (d object, dropped []string
 	return d, dropped
 }
 
-// serve says which Deployment answers, at which port and path, for a service
-// reference.
+// serve says which Deployment answers, at which port and path, for a service reference.
 func (c *collection) serve(d, ref object) {
 	if path := textAt(ref, "path"); path != "" {
 		d["webhookPath"] = path
 	}
 	name := textAt(ref, "name")
-	// What operator-sdk falls back to: <deployment>-service is the old
-	// scaffold's name.
+	// What operator-sdk falls back to: <deployment>-service is the old scaffold's name.
 	d["deploymentName"] = strings.TrimSuffix(name, "-service")
 	svc := named(c.services, name)
 	if svc == nil {
@@ -78,8 +76,7 @@ func (c *collection) serve(d, ref object) {
 		want = 443
 	}
 	for _, p := range objectsAt(svc.Object, "spec", "ports") {
-		// The Service's port, as operator-sdk has it: OLM makes a Service of its
-		// own from the two.
+		// The Service's port, as operator-sdk has it: OLM makes a Service of its own from the two.
 		if n, ok := number(p["port"]); ok && n == want {
 			d["containerPort"], d["targetPort"] = n, p["targetPort"]
 			if empty(p["targetPort"]) {
@@ -120,8 +117,7 @@ func named(list []*unstructured.Unstructured, name string) *unstructured.Unstruc
 	return list[i]
 }
 
-// conversions describes the conversion webhooks of CRDs, one for each service,
-// port and path.
+// conversions describes the conversion webhooks of CRDs, one for each service, port and path.
 func conversions(c *collection) []object {
 	type group struct {
 		webhook object

@@ -143,8 +143,7 @@ func renames(p *loader.Package, e analysis.TextEdit) bool {
 	return false
 }
 
-// aside reports whether a place is in a type that no kind is made of, or in its
-// comment.
+// aside reports whether a place is in a type that no kind is made of, or in its comment.
 func (a *analyzing) aside(p *loader.Package, at token.Pos) bool {
 	for _, file := range p.Syntax {
 		for d, t := range goedit.Types(file) {

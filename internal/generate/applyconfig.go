@@ -149,8 +149,7 @@ func (r renderer) asksForApply() (asked bool, empty []string) {
 	return asked, empty
 }
 
-// canApply is an error where the generator would look at something else than
-// the other ones.
+// canApply is an error where the generator would look at something else than the other ones.
 func (o Options) canApply() error {
 	if o.Overlay.Len() > 0 {
 		return errors.New("generate: apply configurations are made of what is on disk, and there is an overlay")

@@ -353,8 +353,7 @@ func (o Options) CRDDirs() (dirs []string, err error) {
 	return dirs, nil
 }
 
-// packages are those among the paths of the job in which its generator may find
-// something.
+// packages are those among the paths of the job in which its generator may find something.
 func (j job) packages(src *sources) []*sourcePackage {
 	found := slices.DeleteFunc(slices.Clone(src.packages), func(p *sourcePackage) bool { return !j.covers(p.dir) })
 	if j.needsTypes() {
@@ -385,8 +384,7 @@ func generatorOf(arg string) string {
 // changed nothing in what is still generated.
 var removed = lazy.Delayed(`\b(?:trivialVersions|preserveUnknownFields)(?:=\w+)?,?`)
 
-// Adapt leaves out what ControllerToolsVersion does not know any more, and
-// returns that, too.
+// Adapt leaves out what ControllerToolsVersion does not know any more, and returns that, too.
 func (c Call) Adapt() (adapted Call, left []string) {
 	args := slices.Clone(c.Args)
 	for i, arg := range args {
@@ -411,8 +409,7 @@ func (c Call) Check(dir string) error {
 	return err
 }
 
-// Usual reports whether the calls do what mysdk does by default in the project
-// in dir.
+// Usual reports whether the calls do what mysdk does by default in the project in dir.
 func Usual(calls []Call, dir string) bool {
 	t := newTree(dir, fileset.Set{})
 	all := Options{Calls: calls, Deepcopy: true, CRDs: true, RBAC: true, Webhooks: true}
@@ -434,8 +431,7 @@ func Usual(calls []Call, dir string) bool {
 	return true
 }
 
-// Complete adds the default calls of generators that are selected and that none
-// of the calls has.
+// Complete adds the default calls of generators that are selected and that none of the calls has.
 func (o *Options) Complete() {
 	if len(o.Calls) == 0 {
 		return

@@ -117,8 +117,7 @@ func discover(t *tree, env goEnv, paths []string) (*sources, error) {
 	return d.out, nil
 }
 
-// moduleOf finds the module that dir belongs to: the nearest go.mod at or
-// above it.
+// moduleOf finds the module that dir belongs to: the nearest go.mod at or above it.
 func (d *discoverer) moduleOf(dir string, env goEnv) (*module, error) {
 	for at := dir; ; at = path.Dir(at) {
 		if d.tree.exists(path.Join(at, "go.mod")) {
@@ -138,8 +137,7 @@ func (d *discoverer) moduleOf(dir string, env goEnv) (*module, error) {
 		"generate: no go.mod in %s", d.tree.root)
 }
 
-// readModule reads the go.mod in dir. What mysdk does not know in it is the go
-// command's to judge.
+// readModule reads the go.mod in dir. What mysdk does not know in it is the go command's to judge.
 func (d *discoverer) readModule(dir string) (*module, error) {
 	name := path.Join(dir, "go.mod")
 	data, err := d.tree.read(name)
@@ -235,8 +233,7 @@ func (d *discoverer) addFile(p *sourcePackage, name string) error {
 	return nil
 }
 
-// parseFile parses as controller-tools' loader does: its generators read the
-// comments.
+// parseFile parses as controller-tools' loader does: its generators read the comments.
 func parseFile(fset *token.FileSet, abs string, data []byte) (*ast.File, error) {
 	return parser.ParseFile(fset, abs, data, parser.AllErrors|parser.ParseComments)
 }

@@ -47,8 +47,7 @@ func (c *cache) inputs() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// executable tells builds of mysdk apart that share a version, as those of a
-// developer do.
+// executable tells builds of mysdk apart that share a version, as those of a developer do.
 func (c *cache) executable() string {
 	info, err := c.Host.Files.Lstat(c.Host.Executable)
 	if err != nil {
@@ -157,8 +156,7 @@ func counts(name string) bool {
 		path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go")
 }
 
-// replacements notes the local directories that a go.mod puts in the place of
-// modules.
+// replacements notes the local directories that a go.mod puts in the place of modules.
 func (h *hasher) replacements(dir string, data []byte) {
 	f, err := modfile.Parse("go.mod", data, nil)
 	if err != nil {
@@ -185,8 +183,7 @@ func (h *hasher) note(base, dir string) {
 	h.local = append(h.local, dir)
 }
 
-// elsewhere hashes the module or workspace around the project, if it is not
-// the root of either.
+// elsewhere hashes the module or workspace around the project, if it is not the root of either.
 func (h *hasher) elsewhere(env goEnv) error {
 	var around []string
 	if filepath.Base(env.GOMOD) == "go.mod" {

@@ -360,8 +360,7 @@ func (l *locator) cause(o origin, path, said []string) (namedMarker, bool) {
 	return candidates[0], true
 }
 
-// markerWord is the last part, in plain letters, of the names of markers that
-// make what is at path.
+// markerWord is the last part, in plain letters, of the names of markers that make what is at path.
 func markerWord(path []string) string {
 	switch first := path[0]; {
 	case first == "additionalPrinterColumns":

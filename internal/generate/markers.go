@@ -64,8 +64,7 @@ func (r *registry) wrong(m marker) (msg string, unknown bool) {
 	if def == nil {
 		return r.unknown(m.text), true
 	}
-	// The generators parse with the definition for the place, and those of one
-	// name may differ.
+	// The generators parse with the definition for the place, and those of one name may differ.
 	if here := r.Lookup(m.text, m.place.target); m.place.known && here != nil {
 		def = here
 	} else if !strings.HasPrefix(def.Name, prefix) {

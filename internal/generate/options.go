@@ -33,8 +33,7 @@ type Options struct {
 	// in place of what the disk has.
 	Overlay fileset.Set
 
-	// Deepcopy, CRDs, RBAC and Webhooks select the outputs; none selected
-	// means all of these.
+	// Deepcopy, CRDs, RBAC and Webhooks select the outputs; none selected means all of these.
 	Deepcopy, CRDs, RBAC, Webhooks bool
 	// ApplyConfigurations selects those of packages with the marker
 	// +kubebuilder:ac:generate=true; it costs nothing where there is none. Their
@@ -81,16 +80,14 @@ type Result struct {
 	Unchanged bool
 	// Warnings are findings that stop nothing, one line each.
 	Warnings []string
-	// Applied is true when packages ask for apply configurations, selected or
-	// not.
+	// Applied is true when packages ask for apply configurations, selected or not.
 	Applied bool
 	// Inputs is the fingerprint of all that was read: options, tools, modules
 	// and Go files. It is empty where it is not known.
 	Inputs string
 }
 
-// withDefaults returns o with every default filled in, or an error for a
-// value that cannot be used.
+// withDefaults returns o with every default filled in, or an error for a value that cannot be used.
 func (o Options) withDefaults(t *tree) (Options, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return o, clierr.Usagef("", "generate: project directory %q is not absolute", o.Dir)

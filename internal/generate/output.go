@@ -15,8 +15,7 @@ import (
 // It goes into the CRDs, where controller-gen writes its own.
 const ControllerToolsVersion = "v0.23.0"
 
-// output collects what a generator writes, in memory. It implements
-// genall.OutputRule.
+// output collects what a generator writes, in memory. It implements genall.OutputRule.
 type output struct {
 	tree  *tree
 	dir   string // for what belongs to no package, relative to the root

@@ -25,8 +25,7 @@ type place struct {
 // is asked where they belong.
 const probe = "mysdk:probe"
 
-// markerComments are the line comments of a file that begin with a plus sign,
-// with their texts.
+// markerComments are the line comments of a file that begin with a plus sign, with their texts.
 func markerComments(f *ast.File) iter.Seq2[*ast.Comment, string] {
 	return func(yield func(*ast.Comment, string) bool) {
 		for _, group := range f.Comments {

@@ -148,8 +148,7 @@ func importsOf(p *loader.Package, f *ast.File) map[string]*loader.Package {
 	return out
 }
 
-// selectedFrom names the packages, as the file calls them, that its type
-// declarations select from.
+// selectedFrom names the packages, as the file calls them, that its type declarations select from.
 func selectedFrom(f *ast.File, filters []loader.NodeFilter) []string {
 	var out []string
 	visit := func(n ast.Node) bool {

@@ -62,8 +62,7 @@ type SourceError struct {
 	problems []problem
 }
 
-// Error gives each finding as file:line:col: message; more than one stand on
-// lines of their own.
+// Error gives each finding as file:line:col: message; more than one stand on lines of their own.
 func (e *SourceError) Error() string {
 	if len(e.problems) == 1 {
 		return "generate: " + e.problems[0].String()

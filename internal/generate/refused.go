@@ -103,8 +103,7 @@ func isCRD(name string, data []byte) bool {
 	return bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n")) && !strings.HasPrefix(path.Base(name), "_")
 }
 
-// storedTwice reports whether a CRD has two storage versions, which
-// controller-tools lets pass.
+// storedTwice reports whether a CRD has two storage versions, which controller-tools lets pass.
 func storedTwice(crd []byte) bool { return bytes.Count(crd, []byte("\n    storage: true\n")) > 1 }
 
 // typeless reports whether a schema in a CRD has no type, as controller-tools leaves
@@ -167,8 +166,7 @@ func (r renderer) doubtful() bool {
 	return false
 }
 
-// conditionDocs are the comments above fields with lists of conditions, which
-// every kind has.
+// conditionDocs are the comments above fields with lists of conditions, which every kind has.
 func conditionDocs(f *ast.File) (out []*ast.Comment) {
 	for field := range goedit.Each[*ast.Field](f) {
 		if list, ok := field.Type.(*ast.ArrayType); ok && field.Doc != nil {

@@ -62,8 +62,7 @@ func targets() []markers.TargetType {
 	return []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 }
 
-// anywhere finds a definition of the marker for any target, and the targets
-// that it has one for.
+// anywhere finds a definition of the marker for any target, and the targets that it has one for.
 func (r *registry) anywhere(text string) (def *markers.Definition, at []markers.TargetType) {
 	for _, target := range targets() {
 		if d := r.Lookup(text, target); d != nil {

@@ -73,8 +73,7 @@ type findings struct {
 	// record of another run may serve.
 	Useless []string `json:"useless,omitempty"`
 	Apply   bool     `json:"apply,omitempty"` // packages ask for apply configurations
-	// Judged is set where the API server would take all CRDs, and Unjudged where
-	// that is not known.
+	// Judged is set where the API server would take all CRDs, and Unjudged where that is not known.
 	Judged   bool `json:"judged,omitempty"`
 	Unjudged bool `json:"unjudged,omitempty"`
 }

@@ -86,8 +86,7 @@ func unlistedCRDs(t *tree, dir string, rendered []string) (out []string) {
 	return out
 }
 
-// staleFiles are the generated files in a directory, and deep below it, that were
-// not rendered.
+// staleFiles are the generated files in a directory, and deep below it, that were not rendered.
 func (r renderer) staleFiles(dir string, deep bool, rendered []string, generated func(name string, data []byte) bool) (out []string, err error) {
 	found, err := r.list(dir)
 	// A file in the place of the directory is for the commit to refuse.

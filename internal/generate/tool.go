@@ -33,8 +33,7 @@ type Tool struct {
 // toolHint is where the arguments are explained.
 const toolHint = "see 'mysdk controller-gen --help' for the arguments"
 
-// Run generates what the arguments say. Nothing is written if a generator
-// fails.
+// Run generates what the arguments say. Nothing is written if a generator fails.
 func (c Tool) Run(ctx context.Context, args []string) error {
 	options, err := optionsRegistry()
 	if err != nil {

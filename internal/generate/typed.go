@@ -30,8 +30,7 @@ func typed(packages []*sourcePackage) []*sourcePackage {
 			}
 		}
 	}
-	// controller-gen takes types of one name in packages without a group for
-	// versions of one kind.
+	// controller-gen takes types of one name in packages without a group for versions of one kind.
 	for _, p := range rest {
 		if slices.ContainsFunc(p.typeSpecs(), func(s *ast.TypeSpec) bool { return loose[s.Name.Name] }) {
 			out = append(out, p)
@@ -88,8 +87,7 @@ func (p *sourcePackage) typeSpecs() []*ast.TypeSpec {
 	return out
 }
 
-// kinds names the types that embed TypeMeta and ObjectMeta, by which
-// controller-gen knows a kind.
+// kinds names the types that embed TypeMeta and ObjectMeta, by which controller-gen knows a kind.
 func (p *sourcePackage) kinds() []string {
 	if !slices.ContainsFunc(p.files, func(f *sourceFile) bool { return imports(f.ast, metav1Path) }) {
 		return nil
@@ -108,8 +106,7 @@ func imports(f *ast.File, path string) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return goedit.PathOf(s) == path })
 }
 
-// embeds reports whether s embeds a type of that name, whichever package it
-// is from.
+// embeds reports whether s embeds a type of that name, whichever package it is from.
 func embeds(s *ast.StructType, name string) bool {
 	return slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool { return len(f.Names) == 0 && goedit.TypeName(f.Type) == name })
 }

@@ -63,8 +63,7 @@ func AddResources(src Source, dir string, dirs ...string) (out Source, added boo
 	return out, true, err
 }
 
-// parse reads a kustomization file as a tree: values that are not changed stay as
-// they are spelled.
+// parse reads a kustomization file as a tree: values that are not changed stay as they are spelled.
 func parse(src Source, file string) (*yaml.Node, error) {
 	data, err := read(src, file)
 	if err != nil {

@@ -26,8 +26,7 @@ const (
 	modelTag = "k8s:openapi-model-package"
 )
 
-// violationType is the type of the file in which openapi-gen collects what
-// breaks API conventions.
+// violationType is the type of the file in which openapi-gen collects what breaks API conventions.
 const violationType = "api-violation"
 
 // execute runs the generators over the packages in dirs and returns the files
@@ -141,8 +140,7 @@ func renderPackage(c *generator.Context, out *collector, pkg, dir, abs string, h
 	return nil
 }
 
-// tagged reports whether comments ask for definitions, as kube-openapi's own
-// generators read them.
+// tagged reports whether comments ask for definitions, as kube-openapi's own generators read them.
 func tagged(comments []string) bool {
 	//lint:ignore SA1019 the generators use it, and what it finds has to agree
 	return slices.Contains(gengo.ExtractCommentTags("+", comments)[tagName], "true")

@@ -31,8 +31,7 @@ import (
 // FileName is what the generated file is called in each API package.
 const FileName = "zz_generated.openapi.go"
 
-// DefaultHeader is the file whose text stands above generated code in the
-// projects of kubebuilder.
+// DefaultHeader is the file whose text stands above generated code in the projects of kubebuilder.
 const DefaultHeader = "hack/boilerplate.go.txt"
 
 // Options say what to render and from where.

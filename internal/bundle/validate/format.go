@@ -23,8 +23,7 @@ import (
 
 const recreate = "recreate the bundle with 'mysdk bundle generate'"
 
-// layout judges the directories: manifests are in one, flat, with nothing in
-// it but manifests.
+// layout judges the directories: manifests are in one, flat, with nothing in it but manifests.
 func (r *run) layout(fsys fs.FS) {
 	for _, dir := range []string{bundle.ManifestsDir, bundle.MetadataDir} {
 		if info, err := fs.Stat(fsys, dir); err != nil || !info.IsDir() {

@@ -49,8 +49,7 @@ func (r *run) find(file string, doc int, field, value string) (line, column int)
 	return 0, 0
 }
 
-// depthLimit is how deep values are looked for. Aliases can make a document
-// endlessly deep.
+// depthLimit is how deep values are looked for. Aliases can make a document endlessly deep.
 const depthLimit = 64
 
 // scalar finds the first scalar of the value, under the key if one is given.

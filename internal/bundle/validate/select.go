@@ -21,8 +21,7 @@ type Optional struct {
 	Default bool     `json:"default"` // run, for warnings, where nothing is selected
 }
 
-// Optionals are the optional validators, by the names and labels that
-// operator-sdk gives them.
+// Optionals are the optional validators, by the names and labels that operator-sdk gives them.
 func Optionals() []Optional {
 	list := []Optional{
 		{Name: "operatorhubv2", Does: "what OperatorHub.io demands of the metadata", Default: true},

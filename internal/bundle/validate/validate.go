@@ -36,14 +36,12 @@ type Options struct {
 	Engine    Engine            // runs the rules of operator-framework/api
 	Platforms func(ctx context.Context, image string) ([]Platform, error)
 	External  []External
-	// Replaced are the CRDs of the bundle that this one replaces, if they are
-	// to be compared.
+	// Replaced are the CRDs of the bundle that this one replaces, if they are to be compared.
 	Replaced compat.CRDs
 	Compare  compat.Engine
 }
 
-// External is a validator that is given the bundle in a directory. Its errors
-// count as such.
+// External is a validator that is given the bundle in a directory. Its errors count as such.
 type External func(ctx context.Context, dir string) ([]Result, error)
 
 // Engine runs the rules of operator-framework/api on a bundle. They are not

@@ -26,8 +26,7 @@ import (
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
-// Where a catalog image has its catalog and the cache of it: the places that
-// opm's own images have.
+// Where a catalog image has its catalog and the cache of it: the places that opm's own images have.
 const (
 	CatalogDir = "configs"
 	cacheDir   = "tmp/cache"
@@ -328,8 +327,7 @@ func losesNone(f *cli.Factory, c *catalog.Catalog, name string) error {
 	return nil
 }
 
-// warnOfComments says that a file of the old catalog loses its comments: only its
-// objects are read.
+// warnOfComments says that a file of the old catalog loses its comments: only its objects are read.
 func warnOfComments(f *cli.Factory, name string) {
 	data, err := f.ReadFile(name)
 	if err != nil || path.Ext(name) == ".json" {
@@ -340,8 +338,7 @@ func warnOfComments(f *cli.Factory, name string) {
 	}
 }
 
-// filesRead are the files that a catalog to add to was read from, none for an
-// image.
+// filesRead are the files that a catalog to add to was read from, none for an image.
 func filesRead(f *cli.Factory, fromIndex string) ([]string, error) {
 	at := f.Host.Path(fromIndex)
 	info, err := os.Stat(at)

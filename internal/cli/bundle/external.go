@@ -13,8 +13,7 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// externalValidators are the programs of a list like PATH, each found before
-// anything is checked.
+// externalValidators are the programs of a list like PATH, each found before anything is checked.
 func externalValidators(f *cli.Factory, list string) ([]validate.External, error) {
 	var all []validate.External
 	for _, program := range filepath.SplitList(list) {
@@ -37,8 +36,7 @@ func programPath(f *cli.Factory, program string) string {
 	return f.Host.Path(program)
 }
 
-// manifestResult is what a program prints: a ManifestResult of
-// operator-framework/api in JSON.
+// manifestResult is what a program prints: a ManifestResult of operator-framework/api in JSON.
 type manifestResult struct {
 	Name             string
 	Errors, Warnings []struct {

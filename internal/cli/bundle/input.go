@@ -209,12 +209,10 @@ func hasObject(data []byte) bool {
 	})
 }
 
-// pipeTimeout is how long a pipe may stay silent before it is said what is waited
-// for.
+// pipeTimeout is how long a pipe may stay silent before it is said what is waited for.
 const pipeTimeout = 2 * time.Second
 
-// piped reads what is piped into the command, nothing where stdin is a
-// terminal or does not exist.
+// piped reads what is piped into the command, nothing where stdin is a terminal or does not exist.
 func piped(ctx context.Context, f *cli.Factory) ([]byte, error) {
 	if file, ok := f.Host.IO.In.(*os.File); ok {
 		info, err := file.Stat()

@@ -99,8 +99,7 @@ func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeMani
 	return nil
 }
 
-// baseOf renders the base of a project's CSV with the kustomization around it,
-// as they should be.
+// baseOf renders the base of a project's CSV with the kustomization around it, as they should be.
 func baseOf(f *cli.Factory, p *project.Project, o *kustomizeManifestsOptions) (set fileset.Set, m *bundle.Merged, err error) {
 	from, err := f.Below(cmp.Or(o.inputDir, bundle.ManifestsConfigDir), "--input-dir")
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/example/mysdk/internal/registry"
 )
 
-// ReadCRDs reads the CRDs of a bundle, or of a directory with manifests of
-// another kind.
+// ReadCRDs reads the CRDs of a bundle, or of a directory with manifests of another kind.
 func ReadCRDs(ctx context.Context, f *cli.Factory, arg string, access registry.Access) (compat.CRDs, error) {
 	files, _, err := OpenBundle(ctx, f, arg, image.OpenOptions{Access: access})
 	if err != nil {

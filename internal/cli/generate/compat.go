@@ -159,8 +159,7 @@ func crdsIn(f *cli.Factory, r generate.Result, dir, domain string) (compat.CRDs,
 	return found, nil
 }
 
-// manifestsIn are the manifests in a directory of the project, none where that does
-// not exist.
+// manifestsIn are the manifests in a directory of the project, none where that does not exist.
 func manifestsIn(f *cli.Factory, dir string) (names []string, err error) {
 	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

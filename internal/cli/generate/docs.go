@@ -104,8 +104,7 @@ func docsSet(f *cli.Factory, name string, data []byte, crds []string) (set files
 	return set, set.Put(apidocs.SamplesTest, fileset.File{Data: apidocs.TestOfSamples(header, crds)})
 }
 
-// documented are the kinds of the project, with their samples, and the directories
-// of their CRDs.
+// documented are the kinds of the project, with their samples, and the directories of their CRDs.
 func documented(ctx context.Context, f *cli.Factory) ([]apidocs.Kind, []string, error) {
 	opts, err := (&generateCommand{what: []string{"crds"}}).options(f)
 	if err != nil {

@@ -189,8 +189,7 @@ func (o *generateCommand) checkArgs(format bool) error {
 	return nil
 }
 
-// checkCompatArgs takes the word behind --check-compat for its reference, which
-// pflag does not.
+// checkCompatArgs takes the word behind --check-compat for its reference, which pflag does not.
 func (o *generateCommand) checkCompatArgs() error {
 	switch {
 	case o.check || o.dryRun:
@@ -299,8 +298,7 @@ func (o *generateCommand) options(f *cli.Factory) (opts generate.Options, err er
 	return opts, err
 }
 
-// withOpenAPI adds the OpenAPI definitions to what was rendered, if they are
-// wanted.
+// withOpenAPI adds the OpenAPI definitions to what was rendered, if they are wanted.
 func withOpenAPI(ctx context.Context, f *cli.Factory, o *generateCommand, r generate.Result) (generate.Result, error) {
 	asked := slices.Contains(o.what, "openapi")
 	if !asked && len(o.what) > 0 {

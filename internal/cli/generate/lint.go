@@ -82,8 +82,7 @@ func runLint(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	return reportLint(f, o, fixed, found)
 }
 
-// settings are those of the project, else of the user, as read finds them in a
-// configuration file.
+// settings are those of the project, else of the user, as read finds them in a configuration file.
 func settings[T any](f *cli.Factory, read func(file string, data []byte) (T, bool, error)) (none T, err error) {
 	for _, file := range slices.Backward(f.ConfigFiles()) {
 		data, err := f.Host.Files.ReadFile(file)

@@ -18,8 +18,7 @@ import (
 	"github.com/example/mysdk/internal/registry"
 )
 
-// newestTag is the value of --check-compat alone. With its space it names
-// nothing else.
+// newestTag is the value of --check-compat alone. With its space it names nothing else.
 const newestTag = "newest tag"
 
 // otherReference is the hint where git does not help.

@@ -70,8 +70,7 @@ func Find(files host.Files, dir string) (Found, error) {
 	return f.found, nil
 }
 
-// rest adds what mysdk generates by default beside the calls. Without any, it
-// generates all.
+// rest adds what mysdk generates by default beside the calls. Without any, it generates all.
 func (f *finder) rest() {
 	if len(f.found.Calls) == 0 {
 		f.found = Found{}

@@ -10,8 +10,7 @@ import (
 	lazy "go.podman.io/storage/pkg/regexp"
 )
 
-// makefile is a Makefile with what it includes, as far as it can be read
-// without running anything.
+// makefile is a Makefile with what it includes, as far as it can be read without running anything.
 type makefile struct {
 	vars    map[string]string     // not expanded yet
 	own     map[string][][]string // assignments of targets, as assignment finds them
@@ -286,8 +285,7 @@ func (m *makefile) recipe(targets []string, l line) {
 	}
 }
 
-// expand replaces the references to variables in text, in a recipe of the
-// target.
+// expand replaces the references to variables in text, in a recipe of the target.
 func (m *makefile) expand(text, target string) string {
 	m.depth++
 	defer func() { m.depth-- }()

@@ -100,8 +100,7 @@ func fields(text string) ([]string, error) {
 // plainWord means itself to a shell.
 var plainWord = lazy.Delayed(`^[\w./:=,@%+-]+$`)
 
-// Configure returns the configuration with the calls in it. What else it says
-// stays.
+// Configure returns the configuration with the calls in it. What else it says stays.
 func Configure(data []byte, list []generate.Call) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {

@@ -35,8 +35,7 @@ func (f *finder) shell(dir, at string) *shell {
 	return &shell{finder: f, at: at, dir: dir, vars: map[string]string{"PWD": path.Join(f.root, dir)}, defaulted: map[string]bool{}}
 }
 
-// run goes through a script. One that does not parse is left alone, as those
-// of other shells are.
+// run goes through a script. One that does not parse is left alone, as those of other shells are.
 func (s *shell) run(text string) error {
 	parsed, err := syntax.NewParser().Parse(strings.NewReader(text), "")
 	if err != nil {

@@ -30,8 +30,7 @@ type File struct {
 	// Module is the project's own module, whose imports are a group of their
 	// own below all others. Without it they are like any other.
 	Module string
-	// Declared are the names of the file's package, which Need gives to no
-	// import.
+	// Declared are the names of the file's package, which Need gives to no import.
 	Declared map[string]bool
 	// Skipped are the lines of the edits that Apply left out because they lie
 	// in the text that another one replaces.
@@ -107,8 +106,7 @@ func (f *File) InsertAbove(anchor, lines string) error {
 // Append adds text behind the last line of the file.
 func (f *File) Append(text string) { f.tail += text }
 
-// Comment puts a comment of one line above the line of a node, unless it is
-// among those there.
+// Comment puts a comment of one line above the line of a node, unless it is among those there.
 func (f *File) Comment(n ast.Node, text string) {
 	at := f.lineStart(f.Offset(n.Pos()))
 	for above := f.Src[:at]; ; {

@@ -12,12 +12,10 @@ import (
 	lazy "go.podman.io/storage/pkg/regexp"
 )
 
-// imported is a package and the name that it is imported by; empty for the
-// package's own.
+// imported is a package and the name that it is imported by; empty for the package's own.
 type imported struct{ path, name string }
 
-// IsName says whether a package can be called by the name that it is imported
-// by.
+// IsName says whether a package can be called by the name that it is imported by.
 func IsName(local string) bool { return local != "" && local != "_" && local != "." }
 
 // PathOf is the path of an import; the parser has checked it.
@@ -50,8 +48,7 @@ func LocalName(spec *ast.ImportSpec) string {
 	return PackageName(PathOf(spec))
 }
 
-// PackageName is what the package of a path is most likely called: only its
-// source knows.
+// PackageName is what the package of a path is most likely called: only its source knows.
 func PackageName(importPath string) string {
 	if name := packageNames[importPath]; name != "" {
 		return name
@@ -158,8 +155,7 @@ func (f *File) AddImport(importPath, name string) {
 	}
 }
 
-// DropImport takes an import out whether it is used or not: where it is, the
-// compiler says so.
+// DropImport takes an import out whether it is used or not: where it is, the compiler says so.
 func (f *File) DropImport(importPath string) { f.drops[importPath] = true }
 
 func addImport(name string, src []byte, module string, need imported) ([]byte, error) {
@@ -299,8 +295,7 @@ func (f *File) Qualifiers() map[string]bool {
 	return names
 }
 
-// pruneImports takes out the imports that were used before, or are new, and
-// are not used.
+// pruneImports takes out the imports that were used before, or are new, and are not used.
 func pruneImports(name string, src []byte, before map[string]bool) ([]byte, error) {
 	f, err := Parse(name, src)
 	if err != nil {

@@ -80,8 +80,7 @@ func Remove(n *yaml.Node, key string) {
 	}
 }
 
-// Documents are those of a file that are mappings, up to the first that does not
-// parse.
+// Documents are those of a file that are mappings, up to the first that does not parse.
 func Documents(data []byte) (docs []*yaml.Node, err error) {
 	for dec := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		doc := &yaml.Node{}
@@ -101,8 +100,7 @@ func Commented(n *yaml.Node) bool {
 	return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, Commented)
 }
 
-// Encode is a tree or value as text, indented as the tools indent it that share
-// files with mysdk.
+// Encode is a tree or value as text, indented as the tools indent it that share files with mysdk.
 func Encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
