@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -95,31 +97,15 @@ func Parse(data []byte, file string) ([]*unstructured.Unstructured, error) {
 // DisplayName turns a name in any case, such as shop-operator or ContainerPort,
 // into words: Shop Operator, Container Port.
 func DisplayName(name string) string {
-	var words []string
-	var word []rune
-	end := func() {
-		if len(word) > 0 {
-			word[0] = unicode.ToUpper(word[0])
-			words = append(words, string(word))
-		}
-		word = nil
+	words := strings.FieldsFunc(wordStart.ReplaceAllString(name, "$1 $2"), func(r rune) bool { return strings.ContainsRune(".-_ ", r) })
+	for i, w := range words {
+		first, size := utf8.DecodeRuneInString(w)
+		words[i] = string(unicode.ToUpper(first)) + w[size:]
 	}
-	var last rune
-	for _, r := range name {
-		switch {
-		case strings.ContainsRune(".-_ ", r):
-			end()
-		default:
-			if unicode.IsUpper(r) && !unicode.IsUpper(last) {
-				end()
-			}
-			word = append(word, r)
-		}
-		last = r
-	}
-	end()
 	return strings.Join(words, " ")
 }
+
+var wordStart = lazy.Delayed(`(\P{Lu})(\p{Lu})`)
 
 // ownedKey names an entry of customresourcedefinitions.owned. There is one for
 // each version of a CRD.

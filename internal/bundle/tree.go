@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -117,16 +118,9 @@ func fileName(u *unstructured.Unstructured) string {
 		}
 	}
 	gvk := u.GroupVersionKind()
-	parts := []string{safe(u.GetName()), gvk.Group, gvk.Version, strings.ToLower(gvk.Kind)}
+	parts := []string{notInNames.ReplaceAllString(u.GetName(), "-"), gvk.Group, gvk.Version, strings.ToLower(gvk.Kind)}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "_") + ".yaml"
 }
 
-// safe makes a name such as system:x, which RBAC permits, one for a file.
-func safe(name string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`:/\*?"<>|`, r) {
-			return '-'
-		}
-		return r
-	}, name)
-}
+// notInNames is what a name such as system:x, which RBAC permits, has and a file's has not.
+var notInNames = lazy.Delayed(`[:/\\*?"<>|]`)
