@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/ast"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,7 +44,6 @@ func (r renderer) load(ctx context.Context) (*loaded, error) {
 		}
 	}
 	out := &loaded{byPath: map[string]*loader.Package{}}
-	adopt := adopter{r, map[*loader.Package]bool{}}
 	for _, m := range modules {
 		roots, err := loader.LoadRootsWithConfig(&packages.Config{
 			Context: ctx, Dir: m.workDir(r.tree), Env: r.Host.Environ(), Fset: r.src.fset, Overlay: r.goOverlay(),
@@ -55,16 +55,16 @@ func (r renderer) load(ctx context.Context) (*loaded, error) {
 			return nil, clierr.WithHint(&loadError{err}, cmp.Or(mainpkg.Hint(err.Error()), "check that 'go list ./...' works")+", then run the command again")
 		}
 		for _, p := range roots {
-			if err := adopt.visit(p); err != nil {
-				return nil, err
-			}
 			out.byPath[p.PkgPath] = p
 		}
 		out.typed = append(out.typed, roots...)
 	}
-	// A package that several modules load would be several packages, with kinds of
-	// their own; the loader sees to that for one module only.
-	for p := range adopt.seen {
+	for _, p := range withImports(out.typed) {
+		if err := r.adopt(p); err != nil {
+			return nil, err
+		}
+		// A package that several modules load would be several packages, with kinds of
+		// their own; the loader sees to that for one module only.
 		for name := range p.Imports() {
 			if root := out.byPath[name]; root != nil {
 				p.Imports()[name] = root
@@ -118,39 +118,29 @@ func syntaxOnly(p *sourcePackage) *loader.Package {
 	return &loader.Package{Package: raw}
 }
 
-// adopter gives packages of the project the syntax that is parsed already.
-type adopter struct {
-	renderer
-	seen map[*loader.Package]bool
-}
-
-// visit adopts p and all that it imports. It also makes the loader resolve its
-// imports, which it does on first use and not safely from several goroutines.
-func (a adopter) visit(p *loader.Package) error {
-	if a.seen[p] {
-		return nil
-	}
-	a.seen[p] = true
-	if err := a.adopt(p); err != nil {
-		return err
-	}
-	for _, imported := range p.Imports() {
-		if err := a.visit(imported); err != nil {
-			return err
+// withImports are the roots and all that they import, each once. The loader resolves
+// imports on first use, and not safely from several goroutines.
+func withImports(roots []*loader.Package) (all []*loader.Package) {
+	seen := map[*loader.Package]bool{}
+	for next := slices.Clone(roots); len(next) > 0; next = next[1:] {
+		if p := next[0]; !seen[p] {
+			seen[p], all = true, append(all, p)
+			next = slices.AppendSeq(next, maps.Values(p.Imports()))
 		}
 	}
-	return nil
+	return all
 }
 
-// adopt leaves packages alone that the project's files have no part in: the
-// loader reads those from disk when, and if, it needs them.
-func (a adopter) adopt(p *loader.Package) error {
-	if !slices.ContainsFunc(p.CompiledGoFiles, a.ours) {
+// adopt gives a package of the project the syntax that is parsed already. It leaves
+// those alone that the project's files have no part in: the loader reads them from
+// disk when, and if, it needs them.
+func (r renderer) adopt(p *loader.Package) error {
+	if !slices.ContainsFunc(p.CompiledGoFiles, r.ours) {
 		return nil
 	}
 	files := make([]*ast.File, 0, len(p.CompiledGoFiles))
 	for _, abs := range p.CompiledGoFiles {
-		f, err := a.file(abs)
+		f, err := r.syntax(abs)
 		if err != nil {
 			return err
 		}
@@ -161,32 +151,29 @@ func (a adopter) adopt(p *loader.Package) error {
 }
 
 // ours reports whether a file was parsed by discover or stands in the overlay.
-func (a adopter) ours(abs string) bool {
-	if _, parsed := a.src.byPath[abs]; parsed {
-		return true
-	}
-	name, _ := a.rel(abs)
-	_, laidOver := a.overlay.Get(name)
-	return laidOver
+func (r renderer) ours(abs string) bool {
+	name, _ := r.rel(abs)
+	_, laidOver := r.overlay.Get(name)
+	return laidOver || r.src.byPath[abs] != nil
 }
 
-// file is the syntax of a file: parsed already, or new where discover did not
-// walk, such as in a package outside the paths that were asked for.
-func (a adopter) file(abs string) (*ast.File, error) {
-	if f, ok := a.src.byPath[abs]; ok {
+// syntax is that of a file: parsed already, or new where discover did not walk,
+// such as in a package outside the paths that were asked for.
+func (r renderer) syntax(abs string) (*ast.File, error) {
+	if f, ok := r.src.byPath[abs]; ok {
 		return f.ast, nil
 	}
-	r, err := a.OpenForRead(abs)
+	in, err := r.OpenForRead(abs)
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	data, err := io.ReadAll(r)
-	if err = errors.Join(err, r.Close()); err != nil {
+	data, err := io.ReadAll(in)
+	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	f, err := parseFile(a.src.fset, abs, data)
+	f, err := parseFile(r.src.fset, abs, data)
 	if err != nil {
-		return nil, &SourceError{problems: syntaxProblems(a.tree, err)}
+		return nil, &SourceError{problems: syntaxProblems(r.tree, err)}
 	}
 	return f, nil
 }

@@ -18,12 +18,14 @@ import (
 // the packages and what they import. If packages are missing, the rest follows
 // from that and is left out.
 func (r renderer) packageProblems(l *loaded) []problem {
-	c := problemCollector{renderer: r, seen: map[*loader.Package]bool{}}
-	for _, p := range l.typed {
-		c.visit(p)
+	c := problemCollector{renderer: r}
+	for _, p := range withImports(l.typed) {
+		c.own(p)
 	}
 	for _, p := range l.byPath {
-		c.own(p)
+		if !slices.Contains(l.typed, p) {
+			c.own(p)
+		}
 	}
 	if len(c.missing) > 0 {
 		return c.missing
@@ -34,31 +36,15 @@ func (r renderer) packageProblems(l *loaded) []problem {
 // problemCollector walks packages and sorts their errors.
 type problemCollector struct {
 	renderer
-	seen  map[*loader.Package]bool
 	found []problem
 	// missing are those of the go command: modules and packages not there.
 	missing []problem
-}
-
-// visit collects the errors of p and of all that it imports.
-func (c *problemCollector) visit(p *loader.Package) {
-	if c.seen[p] {
-		return
-	}
-	c.own(p)
-	for _, imported := range p.Imports() {
-		c.visit(imported)
-	}
 }
 
 // own collects the errors of one package. A type error counts only where it is
 // sure: the loader checks types without what they do not need, and without the
 // generated code, so that most errors it finds are none.
 func (c *problemCollector) own(p *loader.Package) {
-	if c.seen[p] {
-		return
-	}
-	c.seen[p] = true
 	var broken []problem
 	for _, e := range p.Errors {
 		if e.Kind == packages.TypeError && c.sure(p, e) {
