@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/lastrun"
@@ -181,4 +183,111 @@ func conditionDocs(f *ast.File) (out []*ast.Comment) {
 func lastWord(name string) string {
 	_, last := splitLast(name)
 	return last
+}
+
+// versionName is how packages of APIs are called.
+var versionName = lazy.Delayed(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// groupless finds kinds in packages that name no group: controller-gen makes
+// CRDs of them that no API server takes. A file of that kind which a project of
+// other tools has already is one that it lives with.
+func (r renderer) groupless(files map[string][]byte) (wrong, tolerated []problem, hint string) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		plural, ok := strings.CutPrefix(path.Base(name), "_")
+		if !ok || plural == ".yaml" || !bytes.Contains(files[name], []byte("\nkind: CustomResourceDefinition\n")) {
+			continue
+		}
+		kind := kindName.FindSubmatch(files[name])
+		for _, p := range r.src.packages {
+			if kind == nil || p.marked("+groupName") {
+				continue
+			}
+			spec, file := p.typeNamed(string(kind[1]))
+			if spec == nil {
+				continue
+			}
+			at := newProblem(r.tree, r.src.fset.Position(spec.Name.Pos()), fmt.Sprintf("kind %s belongs to no API group: its package lacks the marker +groupName", kind[1]))
+			if !versionName.MatchString(file.ast.Name.Name) || r.Lax || r.Foreign && r.exists(name) {
+				at.msg += fmt.Sprintf(", and no API server takes %s", name)
+				tolerated = append(tolerated, at)
+				continue
+			}
+			wrong, hint = append(wrong, at), fmt.Sprintf("add '// +groupName=GROUP', with the API group, above 'package' in %s", file.name)
+		}
+	}
+	return wrong, tolerated, hint
+}
+
+var kindName = lazy.Delayed(`(?m)^    kind: (\w+)$`)
+
+// strayPaths finds print columns and scale paths that name fields which the kind does
+// not have, as after a change of its type. The API server takes them, and finds nothing.
+func (r renderer) strayPaths(files map[string][]byte) (stray []problem, err error) {
+	l := newLocator(r)
+	for name, data := range files {
+		if !isCRD(name, data) {
+			continue
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal(data, &crd); err != nil {
+			return nil, fmt.Errorf("generate: read %s: %w", name, err)
+		}
+		for i, v := range crd.Spec.Versions {
+			for field, path := range pathsOf(v) {
+				missing := missingIn(v.Schema, path)
+				if missing == "" {
+					continue
+				}
+				p, _, err := l.problem(Refusal{File: name, Field: fmt.Sprintf("spec.versions[%d].%s", i, field), Text: "there is no field " + missing}, data)
+				if err != nil {
+					return nil, err
+				}
+				stray = append(stray, p)
+			}
+		}
+	}
+	return stray, nil
+}
+
+// pathsOf are the paths to fields in a version of a CRD, by where they are in it.
+func pathsOf(v apiextensionsv1.CustomResourceDefinitionVersion) map[string]string {
+	paths := map[string]string{}
+	for i, c := range v.AdditionalPrinterColumns {
+		paths[fmt.Sprintf("additionalPrinterColumns[%d].jsonPath", i)] = c.JSONPath
+	}
+	if v.Subresources != nil && v.Subresources.Scale != nil {
+		s := v.Subresources.Scale
+		paths["subresources.scale.specReplicasPath"] = s.SpecReplicasPath
+		paths["subresources.scale.statusReplicasPath"] = s.StatusReplicasPath
+		paths["subresources.scale.labelSelectorPath"] = ptr.Deref(s.LabelSelectorPath, "")
+	}
+	return paths
+}
+
+var plainStep = lazy.Delayed(`^[\w-]+$`)
+
+// missingIn is the beginning of a path up to the first field that the schema does not
+// have; empty where it has all, or leaves open what there is.
+func missingIn(v *apiextensionsv1.CustomResourceValidation, path string) string {
+	if v == nil || v.OpenAPIV3Schema == nil || !strings.HasPrefix(path, ".") {
+		return ""
+	}
+	s, at := *v.OpenAPIV3Schema, ""
+	for step := range strings.SplitSeq(path[1:], ".") {
+		name, _, indexed := strings.Cut(step, "[")
+		open := s.XPreserveUnknownFields != nil || s.XEmbeddedResource || s.AdditionalProperties != nil || len(s.Properties) == 0
+		everywhere := at == "" && slices.Contains([]string{"metadata", "kind", "apiVersion"}, name)
+		if open || everywhere || !plainStep.MatchString(name) {
+			return ""
+		}
+		next, ok := s.Properties[name]
+		if at += "." + name; !ok {
+			return at
+		}
+		if indexed {
+			return ""
+		}
+		s = next
+	}
+	return ""
 }
