@@ -42,7 +42,13 @@ func execute(ctx context.Context, o Options, dirs []string, header []byte) (file
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &collector{files: map[string][]byte{}}
+	files = map[string][]byte{}
+	found := func(f *generator.File) error {
+		for line := range strings.Lines(f.Body.String()) {
+			violations = append(violations, strings.TrimSpace(line))
+		}
+		return nil
+	}
 	for _, pkg := range c.Inputs {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -54,12 +60,17 @@ func execute(ctx context.Context, o Options, dirs []string, header []byte) (file
 		if err := checkTags(c.Universe[pkg]); err != nil {
 			return nil, nil, err
 		}
-		if err := renderPackage(c, out, pkg, dir, o.abs(dir), header); err != nil {
+		code := func(f *generator.File) (err error) {
+			name := path.Join(dir, f.Name)
+			files[name], err = assemble(name, f)
+			return err
+		}
+		if err := renderPackage(c, pkg, o.abs(dir), header, code, found); err != nil {
 			return nil, nil, err
 		}
 	}
-	slices.Sort(out.violations)
-	return out.files, slices.Compact(out.violations), nil
+	slices.Sort(violations)
+	return files, slices.Compact(violations), nil
 }
 
 // loadTypes loads the packages in dirs with all that they refer to. Generated
@@ -118,8 +129,8 @@ func checkTags(pkg *types.Package) error {
 	return nil
 }
 
-// renderPackage renders the definitions of one package into out.
-func renderPackage(c *generator.Context, out *collector, pkg, dir, abs string, header []byte) error {
+// renderPackage renders the definitions of one package, and what breaks conventions in it.
+func renderPackage(c *generator.Context, pkg, abs string, header []byte, code, violations fileType) error {
 	p := c.Universe[pkg]
 	one := func(t *types.Type) bool { return tagged(t.CommentLines) }
 	if !tagged(p.Comments) && !slices.ContainsFunc(slices.Collect(maps.Values(p.Types)), one) {
@@ -128,9 +139,8 @@ func renderPackage(c *generator.Context, out *collector, pkg, dir, abs string, h
 	}
 	a := args.New()
 	a.OutputPkg, a.OutputDir, a.OutputFile = pkg, abs, FileName
-	targets := generators.GetOpenAPITargets(c, a, header)
-	c.FileTypes[generator.GoFileType] = goFile{out, dir}
-	c.FileTypes[violationType] = violationFile{out}
+	targets := generators.GetOpenAPITargets(c, a, header) // sets a file type of its own
+	c.FileTypes[generator.GoFileType], c.FileTypes[violationType] = code, violations
 	for _, t := range targets {
 		// Without this the definitions of every package are in every file.
 		if err := c.ExecuteTarget(&oneOf{t, pkg, p.Name}); err != nil {
@@ -161,36 +171,19 @@ func (t *oneOf) Filter(c *generator.Context, typ *types.Type) bool {
 	return typ.Name.Package == t.pkg && t.Target.Filter(c, typ)
 }
 
-// collector takes files that the generators would write.
-type collector struct {
-	files      map[string][]byte
-	violations []string
-}
-
-type goFile struct {
-	to  *collector
-	dir string
-}
+// fileType takes a file that the generators would write.
+type fileType func(*generator.File) error
 
 // AssembleFile implements generator.FileType.
-func (g goFile) AssembleFile(f *generator.File, _ string) error {
+func (t fileType) AssembleFile(f *generator.File, _ string) error { return t(f) }
+
+// assemble is the text of a file of Go code.
+func assemble(name string, f *generator.File) ([]byte, error) {
 	var b bytes.Buffer
 	generator.NewGoFile().Assemble(&b, f)
-	name := path.Join(g.dir, f.Name)
 	src, err := imports.Process(name, b.Bytes(), &imports.Options{Comments: true, TabIndent: true, TabWidth: 8, FormatOnly: true})
 	if err != nil {
-		return fmt.Errorf("the code for %s is not Go: %w", name, err)
+		return nil, fmt.Errorf("the code for %s is not Go: %w", name, err)
 	}
-	g.to.files[name] = src
-	return nil
-}
-
-type violationFile struct{ to *collector }
-
-// AssembleFile implements generator.FileType.
-func (v violationFile) AssembleFile(f *generator.File, _ string) error {
-	for line := range strings.Lines(f.Body.String()) {
-		v.to.violations = append(v.to.violations, strings.TrimSpace(line))
-	}
-	return nil
+	return src, nil
 }
