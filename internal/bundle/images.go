@@ -104,12 +104,9 @@ func relatedImages(deployments []*unstructured.Unstructured, all bool) ([]object
 	if err != nil {
 		return nil, err
 	}
-	images := map[string]int{}
+	images, taken := map[string]int{}, map[string]bool{}
 	for _, r := range found {
 		images[r.name]++
-	}
-	taken := map[string]bool{}
-	for _, r := range found {
 		taken[r.name] = images[r.name] == 1
 	}
 	var list []object

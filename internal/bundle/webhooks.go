@@ -98,11 +98,8 @@ func (c *collection) selected(svc *unstructured.Unstructured) string {
 	}
 	for _, dep := range c.deployments {
 		labels := mapAt(dep.Object, "spec", "template", "metadata", "labels")
-		all := true
-		for k, v := range selector {
-			all = all && labels[k] == v
-		}
-		if all {
+		other := func(key string) bool { return labels[key] != selector[key] }
+		if !slices.ContainsFunc(sortedKeys(selector), other) {
 			return dep.GetName()
 		}
 	}

@@ -90,17 +90,13 @@ func explain(r Result) explanation {
 		return e
 	}
 	if r.Field != "" && r.Type == "FieldNotFound" {
-		e.rule, e.text, e.hint = "required", strings.Join(lowered(steps(r.Field)), ".")+" is missing", "add it to the base of the CSV, config/manifests/bases, and run 'mysdk bundle generate'"
+		names := steps(r.Field)
+		for i, n := range names { // as fields of Go begin in YAML
+			names[i] = strings.ToLower(n[:1]) + n[1:]
+		}
+		e.rule, e.text, e.hint = "required", strings.Join(names, ".")+" is missing", "add it to the base of the CSV, config/manifests/bases, and run 'mysdk bundle generate'"
 	}
 	return e
-}
-
-// lowered writes the names of Go's fields as those in YAML begin.
-func lowered(names []string) []string {
-	for i, n := range names {
-		names[i] = strings.ToLower(n[:1]) + n[1:]
-	}
-	return names
 }
 
 // textOf is the result's message without what the finding says elsewhere.

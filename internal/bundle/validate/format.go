@@ -149,13 +149,6 @@ type dependency struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// dependencyValue has the fields of every type of dependency but constraints.
-type dependencyValue struct {
-	Group, Version, Kind string
-	PackageName          string
-	Label                string
-}
-
 // dependencies judges metadata/dependencies.yaml, and returns the constraints
 // in it, which are the engine's to judge.
 func (r *run) dependencies() []Constraint {
@@ -191,7 +184,7 @@ const dependencyHint = "see https://olm.operatorframework.io/docs/concepts/olm-a
 
 // judge says what is wrong with a dependency, "" for nothing.
 func (d dependency) judge() string {
-	var v dependencyValue
+	var v struct{ Group, Version, Kind, PackageName, Label string } // of all types but constraints
 	if len(d.Value) == 0 {
 		return "it has no value"
 	}
