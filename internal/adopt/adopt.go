@@ -5,6 +5,7 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,6 @@ type Options struct {
 	// the flag, empty for the default.
 	CreateAPI     func(pattern string) error
 	CreateWebhook func() error
-	// Commands are the names of the commands that there are.
-	Commands []string
 }
 
 // Status says whether a command works with the project.
@@ -76,14 +75,8 @@ type Resource struct {
 
 // Report is what was found.
 type Report struct {
-	Tool       string   `json:"tool"` // that made the project, with its version where the project tells
-	Version    string   `json:"projectVersion"`
-	Layout     []string `json:"layout"`
-	Name       string   `json:"name,omitempty"`
-	Domain     string   `json:"domain,omitempty"`
-	Repo       string   `json:"repo,omitempty"`
-	MultiGroup bool     `json:"multigroup"`
-	Namespaced bool     `json:"namespaced"`
+	Tool string `json:"tool"` // that made the project, with its version where the project tells
+	Project
 	// ControllerGen are the calls that generated files come from, where they
 	// are not the usual ones; Notes say what of them was left out.
 	ControllerGen []ControllerGen `json:"controllerGen,omitempty"`
@@ -93,17 +86,18 @@ type Report struct {
 	Changes       []Change        `json:"changes,omitempty"`
 }
 
-// file is PROJECT as any version of any tool writes it.
-type file struct {
-	Version     string         `yaml:"version"`
-	Layout      project.Keys   `yaml:"layout"`
-	ProjectName string         `yaml:"projectName"`
-	Domain      string         `yaml:"domain"`
-	Repo        string         `yaml:"repo"`
-	MultiGroup  bool           `yaml:"multigroup"`
-	Namespaced  bool           `yaml:"namespaced"`
-	CLIVersion  string         `yaml:"cliVersion"`
-	Plugins     map[string]any `yaml:"plugins"`
+// Project is what PROJECT says, as any version of any tool writes it.
+type Project struct {
+	Version    string       `json:"projectVersion" yaml:"version"`
+	Layout     project.Keys `json:"layout" yaml:"layout"`
+	Name       string       `json:"name,omitempty" yaml:"projectName"`
+	Domain     string       `json:"domain,omitempty" yaml:"domain"`
+	Repo       string       `json:"repo,omitempty" yaml:"repo"`
+	MultiGroup bool         `json:"multigroup" yaml:"multigroup"`
+	Namespaced bool         `json:"namespaced" yaml:"namespaced"`
+
+	CLIVersion string         `json:"-" yaml:"cliVersion"`
+	Plugins    map[string]any `json:"-" yaml:"plugins"`
 }
 
 // inspection is a report in the making.
@@ -111,13 +105,13 @@ type inspection struct {
 	Options
 	ctx     context.Context // of this one run
 	tree    *relayout.Tree
-	file    file
 	project *project.Project // nil if mysdk cannot read PROJECT
 	broken  error            // why
 	facts   *facts
 	// What generate found out: that it fails, or what it changes.
 	failing  bool
 	rendered fileset.Set
+	safe     fileset.Set // what can be changed safely
 	report   *Report
 }
 
@@ -133,14 +127,10 @@ func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
 	if in.facts, err = scan(in.tree); err != nil {
 		return nil, fileset.Set{}, err
 	}
-	var set fileset.Set
-	for _, check := range []func() (Command, fileset.Set, error){in.generated, in.createsAPI, in.createsWebhook, in.runLocal, in.install, in.deploy, in.test, in.image, in.bundle} {
-		c, change, err := check()
+	for _, check := range in.checks() {
+		c, err := in.make(check)
 		if err != nil {
-			return nil, set, err
-		}
-		if err := set.Merge(change); err != nil {
-			return nil, set, err
+			return nil, fileset.Set{}, err
 		}
 		in.report.Commands = append(in.report.Commands, c)
 	}
@@ -148,45 +138,35 @@ func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
 	for _, dir := range strays {
 		in.report.Notes = append(in.report.Notes, fmt.Sprintf("%s: %s: %s", dir, Stray, StraysHint(dir)))
 	}
-	return in.report, set, errors.Join(err, ctx.Err())
+	return in.report, in.safe, errors.Join(err, ctx.Err())
 }
 
 // read takes in PROJECT and go.mod.
 func (in *inspection) read() error {
+	r := in.report
 	data, there, err := in.tree.Read(project.FileName)
 	if err != nil || !there {
-		return clierr.WithHint(firstOf(err, fmt.Errorf("no %s file in %s", project.FileName, in.Dir)),
+		return clierr.WithHint(cmp.Or(err, fmt.Errorf("no %s file in %s", project.FileName, in.Dir)),
 			"name the root directory of a project of kubebuilder or operator-sdk; 'mysdk init --domain example.com' starts a new one")
 	}
-	if err := yaml.Unmarshal(data, &in.file); err != nil {
+	if err := yaml.Unmarshal(data, &r.Project); err != nil {
 		_, better := project.Parse(data) // with the line, and what conflict markers are
-		return clierr.WithHint(firstOf(better, fmt.Errorf("%s: %w", project.FileName, err)), "fix it, or restore it from version control")
+		return clierr.WithHint(cmp.Or(better, fmt.Errorf("%s: %w", project.FileName, err)), "fix it, or restore it from version control")
 	}
 	f, err := project.Parse(data)
 	if err == nil {
 		in.project = f.Project()
 	}
 	in.broken = err
-	r := in.report
 	if in.project != nil {
 		for _, kind := range in.project.Resources {
 			r.Resources = append(r.Resources, Resource{kind.QualifiedGroup(), kind.Version, kind.Kind, kind.API})
 		}
 	}
-	r.Version, r.Name, r.Domain, r.Repo = in.file.Version, in.file.ProjectName, in.file.Domain, in.file.Repo
-	r.MultiGroup, r.Namespaced = in.file.MultiGroup, in.file.Namespaced
-	r.Layout = in.file.Layout
-	if v := in.file.Version; r.Layout == nil && (v == "2" || v == "1") {
+	if v := r.Version; r.Layout == nil && (v == "2" || v == "1") {
 		r.Layout = []string{"go.kubebuilder.io/v" + v}
 	}
 	return in.origin()
-}
-
-func firstOf(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 // origin finds the tool that made the project.
@@ -202,7 +182,7 @@ func (in *inspection) origin() error {
 		}
 		return string(m[1])
 	}
-	_, sdk := in.file.Plugins["manifests.sdk.operatorframework.io/v2"]
+	_, sdk := in.report.Plugins["manifests.sdk.operatorframework.io/v2"]
 	switch {
 	case setting("MYSDK") != "":
 		in.report.Tool = "mysdk"
@@ -211,7 +191,7 @@ func (in *inspection) origin() error {
 	case sdk:
 		in.report.Tool = "operator-sdk"
 	default:
-		in.report.Tool = strings.TrimSpace("kubebuilder " + in.file.CLIVersion)
+		in.report.Tool = strings.TrimSpace("kubebuilder " + in.report.CLIVersion)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func inspect(t *testing.T, ctx context.Context, w *hosttest.World, change func(*
 	t.Helper()
 	before := hosttest.Snapshot(t, w.Dir)
 	o := Options{
-		Host: w.Host, Dir: w.Dir, Generate: generate.Options{Host: w.Host, Dir: w.Dir}, Commands: []string{"bundle"},
+		Host: w.Host, Dir: w.Dir, Generate: generate.Options{Host: w.Host, Dir: w.Dir},
 		CreateAPI: func(string) error { return nil }, CreateWebhook: func() error { return nil },
 	}
 	if change != nil {
@@ -112,7 +112,6 @@ func TestInspectCommands(t *testing.T) {
 		"no tests":          {command: "test", want: Works, text: "no tests yet"},
 		"bundle":            {command: "bundle", want: Needs, text: "config/manifests"},
 		"no base yet":       {files: map[string]string{"config/manifests/kustomization.yaml": "resources:\n- bases/op.clusterserviceversion.yaml\n"}, command: "bundle", want: Works, text: "config/manifests builds"},
-		"no bundle":         {change: func(o *Options) { o.Commands = nil }, command: "bundle", want: No, text: "make bundle"},
 		"another layout":    {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v3", 1), "cmd/main.go": "-", "main.go": "package main\n"}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v3:\n'mysdk migrate --output-dir DIR' writes"},
 		"this layout early": {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v4-alpha", 1)}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v4-alpha:\nPROJECT: change the layout to go.kubebuilder.io/v4"},
 		"no layout":         {files: map[string]string{"PROJECT": strings.Replace(v4, "layout:\n- go.kubebuilder.io/v4\n", "", 1)}, command: "create api", want: Needs, text: "add 'layout:"},
@@ -157,7 +156,7 @@ func TestInspectOrigin(t *testing.T) {
 			if r.Tool != c.tool {
 				t.Errorf("tool %q, want %q", r.Tool, c.tool)
 			}
-			if d := cmp.Diff(c.layout, r.Layout); d != "" {
+			if d := cmp.Diff(c.layout, []string(r.Layout)); d != "" {
 				t.Errorf("layout (-want +got):\n%s", d)
 			}
 		})

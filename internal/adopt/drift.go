@@ -15,11 +15,7 @@ import (
 
 // generated renders code and manifests, and says what comes out differently and
 // why.
-func (in *inspection) generated() (Command, fileset.Set, error) {
-	name := "generate"
-	if !in.isGo() {
-		return cannot(name, noGo)
-	}
+func (in *inspection) generated(name string) (Command, error) {
 	opts := in.Generate
 	found, err := calls.Into(&opts)
 	var config fileset.Set
@@ -33,38 +29,35 @@ func (in *inspection) generated() (Command, fileset.Set, error) {
 	if err == nil {
 		r.Set, err = relayout.LF{Files: in.Host.Files}.Changed(r.Set, in.Dir)
 	}
-	if in.ctx.Err() != nil {
-		return Command{}, fileset.Set{}, in.ctx.Err()
-	}
-	if err != nil {
+	switch {
+	case in.ctx.Err() != nil:
+		return Command{}, in.ctx.Err()
+	case err != nil:
 		in.failing = true
-		return needs(name, "it would fail:", advice(err)...)
+		return needs(name, "it would fail:", advice(err)...), nil
 	}
 	in.rendered = r.Set.Clone()
-	if err := r.Set.Merge(config); err != nil {
-		return Command{}, fileset.Set{}, err
+	in.safe = r.Set
+	if err := in.safe.Merge(config); err != nil || in.rendered.Len() == 0 {
+		return works(name, "the result is the same, byte for byte"), err
 	}
-	if in.rendered.Len() == 0 {
-		return Command{Name: name, Status: Works, Detail: "the result is the same, byte for byte"}, r.Set, nil
-	}
-	detail := "1 file comes out differently:"
+	c := works(name, "1 file comes out differently:")
 	if n := in.rendered.Len(); n > 1 {
-		detail = fmt.Sprintf("%d files come out differently:", n)
+		c = works(name, "%d files come out differently:", n)
 	}
-	var list []string
 	for _, file := range in.rendered.Paths() {
-		line, why, err := in.difference(file, r.Set)
+		line, why, err := in.difference(file, in.safe)
 		if err != nil {
-			return Command{}, fileset.Set{}, err
+			return c, err
 		}
-		list = append(list, fmt.Sprintf("%s:%d: %s", file, line, why))
+		c.Do = append(c.Do, fmt.Sprintf("%s:%d: %s", file, line, why))
 		if found.Edited && !strings.HasPrefix(why, onlyVersion) {
-			r.Set.Drop(file)
+			in.safe.Drop(file)
 			continue
 		}
 		in.report.Changes = append(in.report.Changes, Change{file, "regenerate it: " + why})
 	}
-	return Command{Name: name, Status: Works, Detail: detail, Do: list}, r.Set, nil
+	return c, nil
 }
 
 // keepCalls reports the calls of controller-gen that the project makes, and

@@ -20,11 +20,10 @@ import (
 
 // adoptOptions is what was asked of adopt.
 type adoptOptions struct {
-	dir      string
-	write    bool
-	dryRun   bool
-	output   string
-	commands []string
+	dir    string
+	write  bool
+	dryRun bool
+	output string
 }
 
 // NewAdopt is 'mysdk adopt'.
@@ -61,9 +60,6 @@ out of date.`,
 			if len(args) == 1 {
 				o.dir = args[0]
 			}
-			for _, sub := range c.Root().Commands() {
-				o.commands = append(o.commands, sub.Name())
-			}
 			return runAdopt(c.Context(), f, o)
 		},
 	}
@@ -91,7 +87,7 @@ func runAdopt(ctx context.Context, f *cli.Factory, o *adoptOptions) error {
 		}
 	}
 	r, set, err := adopt.Inspect(ctx, adopt.Options{
-		Host: there.Host, Dir: there.Host.Dir, Generate: there.PlainOptions(), Commands: o.commands,
+		Host: there.Host, Dir: there.Host.Dir, Generate: there.PlainOptions(),
 		CreateAPI: func(pattern string) error { return tryAPI(there, pattern) }, CreateWebhook: func() error { return tryWebhook(there) },
 	})
 	if err != nil {
