@@ -10,7 +10,7 @@ import (
 // have come for code that the user has removed. What was wrong with the imports
 // of either side before stays as it was.
 func reconcile(name string, merged, mine, theirs []byte) []byte {
-	if kindOf(name) != kindGo {
+	if !isGo(name) {
 		return merged
 	}
 	var files [3]*goedit.File

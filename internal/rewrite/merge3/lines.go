@@ -1,7 +1,6 @@
 package merge3
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -221,13 +220,7 @@ func apply(base []string, from, to int, changes []hunk) []string {
 }
 
 // splitLines returns the lines of a text with their line ends.
-func splitLines(text []byte) []string {
-	var lines []string
-	for line := range bytes.Lines(text) {
-		lines = append(lines, string(line))
-	}
-	return lines
-}
+func splitLines(text []byte) []string { return slices.Collect(strings.Lines(string(text))) }
 
 // maxTable bounds the memory that comparing two texts may take: lines times
 // lines. Beyond it everything between the first and the last difference counts

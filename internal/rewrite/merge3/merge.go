@@ -19,30 +19,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kind is how a file is merged.
-type kind int
+func isGo(name string) bool   { return path.Ext(name) == ".go" }
+func isYAML(name string) bool { return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml" }
 
-const (
-	kindText kind = iota // line by line
-	kindGo               // by declaration
-	kindYAML             // by key
-	kindMake             // by target and variable
-	kindList             // a line is an entry
-)
-
-func kindOf(name string) kind {
-	base := path.Base(name)
-	switch {
-	case path.Ext(name) == ".go":
-		return kindGo
-	case path.Ext(name) == ".yaml", path.Ext(name) == ".yml":
-		return kindYAML
+// sectionsOf splits a text into sections, by its name; nil for one that can
+// only be merged line by line.
+func sectionsOf(name string, text []byte) []Section {
+	switch base := path.Base(name); {
+	case isGo(name):
+		return goSections(text)
+	case isYAML(name):
+		return yamlSections(text)
 	case base == "Makefile":
-		return kindMake
+		return Makefile(text)
 	case base == ".gitignore", base == ".dockerignore":
-		return kindList
+		return listSections(text)
 	}
-	return kindText
+	return nil
 }
 
 // Merge carries the change from base to theirs over to mine, in the way that
@@ -52,7 +45,7 @@ func kindOf(name string) kind {
 func Merge(name string, base, mine, theirs []byte) (merged, wanted []byte) {
 	finished := func(text []byte) []byte { return Tidy(name, mine, reconcile(name, text, mine, theirs)) }
 	b, m, t := sectionsOf(name, base), sectionsOf(name, mine), sectionsOf(name, theirs)
-	if b != nil && m != nil && t != nil && (kindOf(name) != kindYAML || matched(b, m, t)) {
+	if b != nil && m != nil && t != nil && (!isYAML(name) || matched(b, m, t)) {
 		merged = finished([]byte(Join(mergeSections(b, m, t, false))))
 		wanted = finished([]byte(Join(mergeSections(b, m, t, true))))
 		if Valid(name, merged) && Valid(name, wanted) {
@@ -76,7 +69,7 @@ func Merge(name string, base, mine, theirs []byte) (merged, wanted []byte) {
 // Tidy formats Go as far as the text that it comes from was formatted: the
 // imports of both sides are to be in one order, but nobody's style is changed.
 func Tidy(name string, like, text []byte) []byte {
-	if kindOf(name) != kindGo {
+	if !isGo(name) {
 		return text
 	}
 	if was, err := format.Source(like); err != nil || !bytes.Equal(was, like) {
@@ -91,11 +84,11 @@ func Tidy(name string, like, text []byte) []byte {
 
 // Valid says whether a file can be parsed.
 func Valid(name string, text []byte) bool {
-	switch kindOf(name) {
-	case kindGo:
+	switch {
+	case isGo(name):
 		_, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
 		return err == nil
-	case kindYAML:
+	case isYAML(name):
 		dec := yaml.NewDecoder(bytes.NewReader(text))
 		for {
 			var doc any // decoding finds keys that are there twice

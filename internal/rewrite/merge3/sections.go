@@ -173,22 +173,6 @@ func mergeText(base, mine, theirs string, force bool) string {
 	return string(out)
 }
 
-// sectionsOf splits a text into sections, by its name; nil for one that can
-// only be merged line by line.
-func sectionsOf(name string, text []byte) []Section {
-	switch kindOf(name) {
-	case kindGo:
-		return goSections(text)
-	case kindYAML:
-		return yamlSections(text)
-	case kindMake:
-		return Makefile(text)
-	case kindList:
-		return listSections(text)
-	}
-	return nil
-}
-
 // listSections are the lines of a file that lists patterns.
 func listSections(text []byte) []Section {
 	var out []Section

@@ -2,7 +2,6 @@ package merge3
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"strings"
 
@@ -14,13 +13,12 @@ import (
 // goSections splits a Go file into its package clause, imports and
 // declarations; nil where it cannot be parsed.
 func goSections(text []byte) []Section {
-	files := token.NewFileSet()
-	tree, err := parser.ParseFile(files, "", text, parser.SkipObjectResolution|parser.ParseComments)
+	f, err := goedit.Parse("", text)
 	if err != nil {
 		return nil
 	}
 	lineEnd := func(p token.Pos) int {
-		at := files.Position(p).Offset
+		at := f.Offset(p)
 		if n := strings.IndexByte(string(text[at:]), '\n'); n >= 0 {
 			return at + n + 1
 		}
@@ -28,9 +26,9 @@ func goSections(text []byte) []Section {
 	}
 	// A section begins where the one before it ends, so that comments between
 	// two declarations belong to the second and none is lost.
-	at := lineEnd(tree.Name.End())
+	at := lineEnd(f.Tree.Name.End())
 	out := []Section{{Key: "package", Head: string(text[:at])}}
-	for _, d := range tree.Decls {
+	for _, d := range f.Tree.Decls {
 		end := lineEnd(d.End())
 		if end <= at {
 			return nil // two on one line
@@ -57,13 +55,13 @@ var importLine = lazy.Delayed("[\"`]([^\"`]+)[\"`]")
 // one name in all versions of the scaffold: the path is the key.
 func imports(s Section, text string) Section {
 	head, rest, _ := strings.Cut(text, "(")
-	body, tail, ok := cutLast(rest, ")")
-	if !ok || !strings.HasPrefix(body, "\n") {
+	end := strings.LastIndex(rest, ")")
+	if end < 1 || rest[0] != '\n' {
 		return s // all on one line
 	}
-	s.Head, s.tail, s.parts = head+"(\n", ")"+tail, []Section{}
+	s.Head, s.tail, s.parts = head+"(\n", rest[end:], []Section{}
 	lead := ""
-	for line := range strings.Lines(body[1:]) {
+	for line := range strings.Lines(rest[1:end]) {
 		m := importLine.FindStringSubmatch(line)
 		if m == nil {
 			lead += line
@@ -75,14 +73,6 @@ func imports(s Section, text string) Section {
 	s.tail = lead + s.tail
 	s.parts = unique(s.parts)
 	return s
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 var (

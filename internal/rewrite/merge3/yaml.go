@@ -78,11 +78,11 @@ func entries(text string, indent int) []Section {
 		}
 	}
 	for line := range strings.Lines(text) {
-		t := strings.TrimSpace(line)
-		if t == "" || t[0] == '#' || t == "---" {
+		if isLead(line) {
 			lead = append(lead, line)
 			continue
 		}
+		t := strings.TrimSpace(line)
 		column := len(line) - len(strings.TrimLeft(line, " "))
 		dashed := column == indent && (t == "-" || strings.HasPrefix(t, "- "))
 		if len(body) == 0 && len(out) == 0 {
@@ -103,6 +103,12 @@ func entries(text string, indent int) []Section {
 	return unique(out)
 }
 
+// isLead says whether a line has no content of its own, and belongs to what comes next.
+func isLead(line string) bool {
+	t := strings.TrimSpace(line)
+	return t == "" || t[0] == '#' || t == "---"
+}
+
 var (
 	mapKey   = lazy.Delayed(`^("[^"]*"|'[^']*'|[^\s#"'{\[&*!|>%@-][^#]*?|-[^\s#][^#]*?):(\s|$)`)
 	comment  = lazy.Delayed(`\s+#.*$`)
@@ -113,7 +119,7 @@ var (
 // first line, and what is below.
 func entry(lines []string, indent int, isList bool) Section {
 	first := 0
-	for t := strings.TrimSpace(lines[first]); t == "" || t[0] == '#' || t == "---"; t = strings.TrimSpace(lines[first]) {
+	for isLead(lines[first]) {
 		first++
 	}
 	line := strings.TrimRight(lines[first][indent:], "\r\n")
@@ -192,7 +198,7 @@ func named(parts []Section) bool {
 // depth is the indentation of the first line with content.
 func depth(lines []string) int {
 	for _, line := range lines {
-		if t := strings.TrimSpace(line); t != "" && t[0] != '#' {
+		if !isLead(line) {
 			return len(line) - len(strings.TrimLeft(line, " "))
 		}
 	}
