@@ -59,18 +59,11 @@ func Find(f *goedit.File) []Builder {
 
 // kind reads the kind of an object: &v1.Captain{}, or new(v1.Captain).
 func (b *Builder) kind(f *goedit.File, object ast.Expr) {
-	var t ast.Expr
-	switch e := object.(type) {
-	case *ast.UnaryExpr:
-		if lit, ok := e.X.(*ast.CompositeLit); ok {
-			t = lit.Type
-		}
-	case *ast.CallExpr:
-		if id, ok := e.Fun.(*ast.Ident); ok && id.Name == "new" && len(e.Args) == 1 {
-			t = e.Args[0]
-		}
+	lit := goedit.Literal(object)
+	if lit == nil {
+		return
 	}
-	switch t := t.(type) {
+	switch t := lit.Type.(type) {
 	case *ast.Ident:
 		b.Name = strings.ToLower(t.Name)
 	case *ast.SelectorExpr:
@@ -91,22 +84,23 @@ func Choose(all []Builder) Names {
 	for _, b := range all {
 		taken[b.Name] = append(taken[b.Name], b)
 	}
-	for name, list := range taken {
-		for _, by := range []func(Builder) string{
-			func(b Builder) string {
-				if b.group == "" {
-					return ""
-				}
-				return b.group + "-" + name
-			},
-			func(b Builder) string { return strings.TrimSuffix(strings.ToLower(b.Owner), "reconciler") },
-		} {
-			if len(list) > 1 && !slices.ContainsFunc(list, func(b Builder) bool { return b.named }) && distinct(list, by) {
-				for _, b := range list {
-					out[b.key()] = by(b)
-				}
-				break
-			}
+	byGroup := func(b Builder) string {
+		if b.group == "" {
+			return ""
+		}
+		return b.group + "-" + b.Name
+	}
+	byOwner := func(b Builder) string { return strings.TrimSuffix(strings.ToLower(b.Owner), "reconciler") }
+	for _, list := range taken {
+		by := byGroup
+		if !distinct(list, by) {
+			by = byOwner
+		}
+		if len(list) < 2 || slices.ContainsFunc(list, func(b Builder) bool { return b.named }) || !distinct(list, by) {
+			continue
+		}
+		for _, b := range list {
+			out[b.key()] = by(b)
 		}
 	}
 	return out
@@ -121,18 +115,13 @@ func distinct(list []Builder, by func(Builder) string) bool {
 	return len(names) == len(list)+1
 }
 
-// Apply names the controllers of a file, and says whether there were any to name.
-func (n Names) Apply(f *goedit.File) bool {
-	applied := false
+// Apply names the controllers of a file.
+func (n Names) Apply(f *goedit.File) {
 	for _, b := range Find(f) {
-		name := n[b.key()]
-		if name == "" || name == b.Name || b.named {
-			continue
+		if name := n[b.key()]; name != "" && name != b.Name && !b.named {
+			f.Insert(b.first.End(), cmp.Or(b.dot(f), ".")+"Named(\""+name+"\")")
 		}
-		applied = true
-		f.Insert(b.first.End(), cmp.Or(b.dot(f), ".")+"Named(\""+name+"\")")
 	}
-	return applied
 }
 
 // dot is what stands between the first call of a chain and the next one, empty

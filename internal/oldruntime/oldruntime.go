@@ -6,7 +6,6 @@ package oldruntime
 import (
 	"fmt"
 	"go/ast"
-	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -18,7 +17,7 @@ const runtimePath = "sigs.k8s.io/controller-runtime"
 type Note func(at ast.Node, text string)
 
 // Chain is a chain of calls on a webhook builder, by the name of what is called.
-type Chain map[string]*ast.CallExpr
+type Chain = map[string]*ast.CallExpr
 
 // WebhookBuilders turns ctrl.NewWebhookManagedBy(mgr).For(x) into
 // ctrl.NewWebhookManagedBy(mgr, x), and what follows into its custom form. further
@@ -28,12 +27,12 @@ func WebhookBuilders(f *goedit.File, note Note, further func(c Chain, object ast
 		return f.Is(call.Fun, runtimePath, "NewWebhookManagedBy") || f.Is(call.Fun, runtimePath+"/pkg/builder", "WebhookManagedBy")
 	}) {
 		if len(first.Args) == 1 { // not today's form
-			Chain(c).rewrite(f, first, note, further)
+			rewrite(f, first, c, note, further)
 		}
 	}
 }
 
-func (c Chain) rewrite(f *goedit.File, first *ast.CallExpr, note Note, further func(Chain, ast.Expr) []string) {
+func rewrite(f *goedit.File, first *ast.CallExpr, c Chain, note Note, further func(Chain, ast.Expr) []string) {
 	forCall := c["For"]
 	if forCall == nil || len(forCall.Args) != 1 {
 		note(first, "the webhook builder takes its object as second argument now, and no For: pass it here")
@@ -92,10 +91,7 @@ func ManagerOptions(f *goedit.File, note Note) {
 func (g group) put(f *goedit.File, lit *ast.CompositeLit, note Note) {
 	var first *ast.KeyValueExpr
 	var within []string
-	has := slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool {
-		kv, ok := e.(*ast.KeyValueExpr)
-		return ok && f.Text(kv.Key) == g.field
-	})
+	has := goedit.Field(lit, g.field) != nil
 	for i, e := range lit.Elts {
 		kv, ok := e.(*ast.KeyValueExpr)
 		if !ok || g.fields[f.Text(kv.Key)] == "" {

@@ -93,17 +93,13 @@ func (c *code) named(s *goedit.File, e ast.Expr) (t apiType, qualifier string, o
 // typeOf is named for the type that a value has or points to, where it is
 // written down there or is that of a parameter or receiver.
 func (c *code) typeOf(s *goedit.File, e ast.Expr) (apiType, string, bool) {
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return c.typeOf(s, e.X)
+	if lit := goedit.Literal(e); lit != nil {
+		return c.named(s, lit.Type)
+	}
+	switch e := ast.Unparen(e).(type) {
 	case *ast.UnaryExpr:
 		return c.typeOf(s, e.X)
-	case *ast.CompositeLit:
-		return c.named(s, e.Type)
-	case *ast.CallExpr: // new(T), or (*T)(nil)
-		if id, ok := e.Fun.(*ast.Ident); ok && id.Name == "new" && len(e.Args) == 1 {
-			return c.named(s, e.Args[0])
-		}
+	case *ast.CallExpr: // (*T)(nil)
 		if _, ok := e.Fun.(*ast.ParenExpr); ok {
 			return c.named(s, e.Fun)
 		}

@@ -382,3 +382,34 @@ func TypeName(e ast.Expr) string {
 	}
 	return ""
 }
+
+// Literal is the composite literal that an expression is, or points to; new(T)
+// counts as one. Nil is none.
+func Literal(e ast.Expr) *ast.CompositeLit {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CompositeLit:
+		return e
+	case *ast.UnaryExpr:
+		if e.Op == token.AND {
+			lit, _ := ast.Unparen(e.X).(*ast.CompositeLit)
+			return lit
+		}
+	case *ast.CallExpr:
+		if id, ok := e.Fun.(*ast.Ident); ok && id.Name == "new" && len(e.Args) == 1 {
+			return &ast.CompositeLit{Type: e.Args[0], Lbrace: e.Lparen, Rbrace: e.Rparen}
+		}
+	}
+	return nil
+}
+
+// Field is the value of a literal's field, nil where it has none.
+func Field(lit *ast.CompositeLit, key string) ast.Expr {
+	for _, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			if id, ok := kv.Key.(*ast.Ident); ok && id.Name == key {
+				return kv.Value
+			}
+		}
+	}
+	return nil
+}
