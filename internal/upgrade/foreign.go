@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -96,25 +97,17 @@ func replaceWord(text, name, by string) string {
 		return text
 	}
 	var out strings.Builder
-	last := byte(' ')
-	for {
-		i := strings.Index(text, name)
-		if i < 0 {
-			out.WriteString(text)
-			return out.String()
-		}
-		if i > 0 {
-			last = text[i-1]
-		}
-		end := i + len(name)
-		out.WriteString(text[:i])
-		if isWord(last) || end < len(text) && isWord(text[end]) {
+	end := 0
+	for _, at := range regexp.MustCompile(regexp.QuoteMeta(name)).FindAllStringIndex(text, -1) {
+		out.WriteString(text[end:at[0]])
+		end = at[1]
+		if at[0] > 0 && isWord(text[at[0]-1]) || end < len(text) && isWord(text[end]) {
 			out.WriteString(name)
 		} else {
 			out.WriteString(by)
 		}
-		last, text = text[end-1], text[end:]
 	}
+	return out.String() + text[end:]
 }
 
 func isWord(c byte) bool {
@@ -221,8 +214,7 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 			p.note(name, Kept, why+"; mysdk's commands need no Makefile")
 			return nil
 		}
-		p.note(name, Updated, "")
-		return p.tree.Write(name, ours)
+		return p.update(name, ours)
 	case !there && covered(name) && !p.foreign.wrote(name) && !roleOfKind.MatchString(name) && !p.unlisted(name) && !p.needsMakefile(name, after):
 		if other := p.definedBy(name, after); other != "" {
 			p.note(other, Kept, path.Base(name)+" is left out: it would define the same objects")
@@ -256,8 +248,7 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 		}
 		after = merge3.Tidy(name, p.after[name], []byte(carried))
 	}
-	p.note(name, Updated, "")
-	return p.tree.Write(name, after)
+	return p.update(name, after)
 }
 
 // roleOfKind matches the roles for the users of a kind. They are in no
@@ -420,6 +411,5 @@ func (p *planner) added(name string, after []byte) error {
 			return nil
 		}
 	}
-	p.note(name, New, "")
-	return p.tree.Create(name, after)
+	return p.create(name, after)
 }

@@ -26,11 +26,10 @@ func (p *planner) modules(mine []byte, there bool) error {
 	case bytes.Equal(mine, after), p.foreign == nil && bytes.Equal(before, after):
 		return nil
 	case p.pristine("go.mod", mine) && (len(sums) == 0 || p.pristine("go.sum", sums)):
-		p.note("go.mod", Updated, "")
 		if err := p.tree.Write("go.sum", afterSums); err != nil {
 			return err
 		}
-		return p.tree.Write("go.mod", after)
+		return p.update("go.mod", after)
 	}
 	if path := modfile.ModulePath(mine); path != "" && path != p.project.Repo {
 		return clierr.Failedf("make repo in "+project.FileName+" and the line module in go.mod agree",

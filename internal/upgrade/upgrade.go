@@ -201,6 +201,18 @@ func (p *planner) note(name string, action Action, detail string) {
 	p.plan.Files = append(p.plan.Files, File{Path: name, Action: action, Detail: detail})
 }
 
+// create adds a file that is new.
+func (p *planner) create(name string, data []byte) error {
+	p.note(name, New, "")
+	return p.tree.Create(name, data)
+}
+
+// update replaces a file.
+func (p *planner) update(name string, data []byte) error {
+	p.note(name, Updated, "")
+	return p.tree.Write(name, data)
+}
+
 // decide settles what becomes of one file.
 func (p *planner) decide(name string) error {
 	before, was := p.before[name]
@@ -210,7 +222,10 @@ func (p *planner) decide(name string) error {
 	case err != nil:
 		return err
 	case relayout.IsGenerated(name): // the caller runs the generators afterwards
-		return p.placeholder(name, there, was)
+		if there || was || !is || p.foreign != nil {
+			return nil
+		}
+		return p.create(name, after) // a new one, in which their output belongs
 	case name == "go.sum":
 		return nil // goes with go.mod
 	case !bytes.Equal(before, after) && !bytes.Equal(mine, after) && p.linked(name):
@@ -229,8 +244,7 @@ func (p *planner) decide(name string) error {
 		if was || !is || isCode(name) {
 			return nil // what the user removed stays away
 		}
-		p.note(name, New, "")
-		return p.tree.Create(name, after)
+		return p.create(name, after)
 	case !is:
 		return p.gone(name, mine)
 	case bytes.Equal(mine, after) || bytes.Equal(before, after):
@@ -238,8 +252,7 @@ func (p *planner) decide(name string) error {
 		// even if an older version's text is there: then it was put back.
 		return nil
 	case p.pristine(name, mine):
-		p.note(name, Updated, "")
-		return p.tree.Write(name, after)
+		return p.update(name, after)
 	case !was: // there is nothing that both have begun with
 		p.note(name, Kept, "a file of yours has the name of one that is new")
 		return nil
@@ -301,17 +314,6 @@ func (p *planner) gone(name string, mine []byte) error {
 	}
 	p.note(name, Deleted, "")
 	return p.tree.Remove(name)
-}
-
-// placeholder writes a file in which generators' output belongs, where the
-// scaffold did not have it before.
-func (p *planner) placeholder(name string, there, was bool) error {
-	after, is := p.after[name]
-	if there || was || !is || p.foreign != nil {
-		return nil
-	}
-	p.note(name, New, "")
-	return p.tree.Create(name, after)
 }
 
 // merge brings both changes of a file together.

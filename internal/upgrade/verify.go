@@ -179,23 +179,16 @@ func objectsIn(text []byte) []object {
 	return out
 }
 
-// at is the value that a path of fields leads to, nil for none.
-func (o object) at(fields ...string) any {
-	v, _, err := unstructured.NestedFieldNoCopy(o, fields...)
-	if err != nil {
-		return nil // something on the way is no mapping
-	}
-	return v
-}
-
+// text is what a path of fields leads to, empty where that is none.
 func (o object) text(fields ...string) string {
-	s, _ := o.at(fields...).(string)
+	s, _, _ := unstructured.NestedString(o, fields...)
 	return s
 }
 
 func (o object) labels(fields ...string) map[string]string {
 	out := map[string]string{}
-	m, _ := o.at(fields...).(map[string]any)
+	v, _, _ := unstructured.NestedFieldNoCopy(o, fields...) // an error is that something on the way is no mapping
+	m, _ := v.(map[string]any)
 	for key, value := range m {
 		out[key] = fmt.Sprint(value)
 	}

@@ -56,11 +56,11 @@ func TestUpgrade_KeepsSelectors(t *testing.T) {
 			}
 			is := buildDefault(t, s, p.Set)
 			const deployment, service = "Deployment shop-controller-manager", "Service shop-controller-manager-metrics-service"
-			if d := cmp.Diff(was[deployment].at("spec", "selector"), is[deployment].at("spec", "selector")); d != "" {
+			if d := cmp.Diff(was[deployment].labels("spec", "selector", "matchLabels"), is[deployment].labels("spec", "selector", "matchLabels")); d != "" {
 				t.Errorf("selector of the Deployment (-was +is):\n%s", d)
 			}
 			if !selects(is[service], is[deployment]) {
-				t.Errorf("the metrics Service selects %v, and the pods have %v", is[service].at("spec", "selector"), is[deployment].at("spec", "template", "metadata"))
+				t.Errorf("the metrics Service selects %v, and the pods have %v", is[service].labels("spec", "selector"), is[deployment].labels("spec", "template", "metadata", "labels"))
 			}
 			s.commit(p.Set)
 			monitor := objectsIn([]byte(s.read("config/prometheus/monitor.yaml")))[0].labels("spec", "selector", "matchLabels")
