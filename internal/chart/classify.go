@@ -80,7 +80,7 @@ func (c *chart) scope() {
 			kinds[o.kind] = true
 			wide = wide || len(at(o.node, "rules.*.nonResourceURLs")) > 0 || slices.ContainsFunc(at(o.node, "rules.*.resources.*"), func(n *yaml.Node) bool {
 				resource, _, _ := strings.Cut(n.Value, "/")
-				return slices.Contains(relayout.ClusterScoped(), resource)
+				return slices.Contains(relayout.ClusterScoped, resource)
 			})
 		}
 	}

@@ -52,17 +52,8 @@ func hasLicense(src []byte) bool {
 		return true
 	}
 	return slices.ContainsFunc(tree.Comments, func(group *ast.CommentGroup) bool {
-		return group.Pos() < tree.Package && licensed.MatchString(text(group))
+		return group.Pos() < tree.Package && slices.ContainsFunc(group.List, func(c *ast.Comment) bool { return licensed.MatchString(c.Text) })
 	})
-}
-
-// text is all of a comment, directives included.
-func text(group *ast.CommentGroup) string {
-	var b strings.Builder
-	for _, c := range group.List {
-		b.WriteString(c.Text)
-	}
-	return b.String()
 }
 
 // Copyright is what the first copyright line of a license header names.

@@ -20,17 +20,15 @@ var (
 )
 
 // ClusterScoped lists resources of Kubernetes itself that no Role can grant.
-func ClusterScoped() []string {
-	return []string{
-		"apiservices", "certificatesigningrequests", "clusterrolebindings", "clusterroles", "clustertrustbundles",
-		"componentstatuses", "csidrivers", "csinodes", "customresourcedefinitions", "deviceclasses", "flowschemas",
-		"ingressclasses", "ipaddresses", "mutatingadmissionpolicies", "mutatingwebhookconfigurations", "namespaces",
-		"nodes", "persistentvolumes", "priorityclasses", "prioritylevelconfigurations", "resourceslices",
-		"runtimeclasses", "selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews", "servicecidrs",
-		"storageclasses", "subjectaccessreviews", "tokenreviews", "validatingadmissionpolicies",
-		"validatingadmissionpolicybindings", "validatingwebhookconfigurations", "volumeattachments",
-		"volumeattributesclasses",
-	}
+var ClusterScoped = []string{
+	"apiservices", "certificatesigningrequests", "clusterrolebindings", "clusterroles", "clustertrustbundles",
+	"componentstatuses", "csidrivers", "csinodes", "customresourcedefinitions", "deviceclasses", "flowschemas",
+	"ingressclasses", "ipaddresses", "mutatingadmissionpolicies", "mutatingwebhookconfigurations", "namespaces",
+	"nodes", "persistentvolumes", "priorityclasses", "prioritylevelconfigurations", "resourceslices",
+	"runtimeclasses", "selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews", "servicecidrs",
+	"storageclasses", "subjectaccessreviews", "tokenreviews", "validatingadmissionpolicies",
+	"validatingadmissionpolicybindings", "validatingwebhookconfigurations", "volumeattachments",
+	"volumeattributesclasses",
 }
 
 // RestrictMarkers gives every +kubebuilder:rbac marker of a Go file without a
@@ -79,7 +77,7 @@ type rbacRule struct {
 func clusterResource(list []string) string {
 	for _, r := range list {
 		r, _, _ = strings.Cut(r, "/")
-		if slices.Contains(ClusterScoped(), r) {
+		if slices.Contains(ClusterScoped, r) {
 			return r
 		}
 	}

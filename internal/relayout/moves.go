@@ -1,6 +1,7 @@
 package relayout
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -74,12 +75,7 @@ func newPackage(c Change, name, to string, after []byte) (p Package, err error) 
 }
 
 // target is where a file of the scaffold goes.
-func (m moves) target(name string) string {
-	if to, ok := m.files[name]; ok {
-		return to
-	}
-	return name
-}
+func (m moves) target(name string) string { return cmp.Or(m.files[name], name) }
 
 // along is where a file goes that is not the scaffold's: with the package that
 // it lies in or, where no package of its own lies in between, below. unclear

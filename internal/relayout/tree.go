@@ -92,10 +92,11 @@ func (t *Tree) Names() ([]string, error) {
 		out[name] = true
 	}
 	for _, name := range t.changed.Paths() {
-		f, _ := t.changed.Get(name)
-		out[name] = !f.Removed
+		out[name] = true
+		if f, _ := t.changed.Get(name); f.Removed {
+			delete(out, name)
+		}
 	}
-	maps.DeleteFunc(out, func(_ string, there bool) bool { return !there })
 	return slices.Sorted(maps.Keys(out)), nil
 }
 
