@@ -13,9 +13,7 @@ import (
 
 // registerNames are what the scaffold's groupversion_info.go declares, or what
 // register.go had and nobody needs.
-func registerNames() []string {
-	return []string{"SchemeGroupVersion", "GroupVersion", "SchemeBuilder", "AddToScheme", "localSchemeBuilder"}
-}
+var registerNames = []string{"SchemeGroupVersion", "GroupVersion", "SchemeBuilder", "AddToScheme", "localSchemeBuilder"}
 
 // registerRest is what the user's register.go has beyond the scaffold's, nil
 // where that is nothing. standard says that kinds register themselves with
@@ -32,7 +30,7 @@ func registerRest(name string, src []byte) (rest []byte, standard bool, err erro
 	}
 	left := 0
 	rest, err = transform(name, src, func(f *goFile) {
-		left = f.cutNames(registerNames())
+		left = f.cutRegistration()
 		if f.Tree.Doc != nil {
 			f.RemoveLines(f.Tree.Doc) // the scaffold's file has one, and its markers
 		}
@@ -43,8 +41,8 @@ func registerRest(name string, src []byte) (rest []byte, standard bool, err erro
 	return rest, true, err
 }
 
-// cutNames takes out the declarations of the names and counts what is left.
-func (f *goFile) cutNames(names []string) (left int) {
+// cutRegistration takes out the declarations of those names and counts what is left.
+func (f *goFile) cutRegistration() (left int) {
 	for _, d := range f.Tree.Decls {
 		g, ok := d.(*ast.GenDecl)
 		switch {
@@ -57,12 +55,12 @@ func (f *goFile) cutNames(names []string) (left int) {
 		kept := 0
 		for _, s := range g.Specs {
 			v, ok := s.(*ast.ValueSpec)
-			if ok && len(v.Names) == 1 && slices.Contains(names, v.Names[0].Name) {
+			if ok && len(v.Names) == 1 && slices.Contains(registerNames, v.Names[0].Name) {
 				if g.Lparen.IsValid() {
 					f.RemoveLines(v)
-				}
-				if g.Lparen.IsValid() && v.Doc != nil {
-					f.RemoveLines(v.Doc)
+					if v.Doc != nil {
+						f.RemoveLines(v.Doc)
+					}
 				}
 				continue
 			}
@@ -153,7 +151,13 @@ func (f *goFile) replaceMarker(d ast.Decl, old, text string) bool {
 // markersAbove is the text of the comments between a declaration and the one
 // before it.
 func (f *goFile) markersAbove(d ast.Decl) string {
-	return f.comments(f.before(d), d.Pos())
+	out := ""
+	for _, group := range f.Tree.Comments {
+		if group.Pos() > f.before(d) && group.End() <= d.Pos() {
+			out += f.Text(group) + "\n"
+		}
+	}
+	return out
 }
 
 // before is the end of what stands before a declaration.
@@ -171,7 +175,7 @@ func (f *goFile) before(d ast.Decl) token.Pos {
 // of apimachinery.
 func (f *goFile) register(d *ast.FuncDecl) {
 	for call := range goedit.Each[*ast.CallExpr](d.Body) {
-		isNew := slices.ContainsFunc(call.Args, func(a ast.Expr) bool { return literalOf(a) == nil })
+		isNew := slices.ContainsFunc(call.Args, func(a ast.Expr) bool { return goedit.Literal(a) == nil })
 		if isNew || squeeze(f.Text(call.Fun)) != "SchemeBuilder.Register" || len(call.Args) == 0 {
 			continue
 		}
@@ -187,25 +191,24 @@ func (m *migration) moveAPIs() error {
 		if err != nil {
 			return err
 		}
-		for _, name := range a.code {
-			base := path.Base(name)
-			if _, done := m.dropped[name]; done || base == "register.go" {
-				continue
-			}
-			if base == "zz_generated.openapi.go" {
+		for _, name := range inDir(m.files, a.dir) {
+			_, done := m.dropped[name]
+			switch base := path.Base(name); {
+			case done || base == "register.go" || path.Ext(name) != ".go":
+			case base == "zz_generated.openapi.go":
 				m.drop(name, "'mysdk generate openapi' writes it where it is needed")
-				continue
+			default:
+				m.goFile(name, m.along(name), typesPass(a.kinds, a.version, standard), oldMarkers, apiSliceTags, forGenerators)
 			}
-			to := path.Join(m.moves[a.dir].dir, base)
-			m.goFile(name, to, typesPass(a.kinds, a.version, standard), oldMarkers, apiSliceTags, forGenerators)
 		}
 	}
-	return m.moveAPIRoot()
+	m.moveAPIRoot()
+	return nil
 }
 
 // moveRegister decides about register.go and doc.go of a version.
 func (m *migration) moveRegister(a *apiVersion) (standard bool, err error) {
-	to := m.moves[a.dir].dir
+	to := m.moved(a.dir)
 	info := path.Join(to, "groupversion_info.go")
 	name := path.Join(a.dir, "register.go")
 	src, ok := m.files[name]
@@ -308,10 +311,10 @@ func apiSliceTags(f *goFile) {
 }
 
 // moveAPIRoot decides about pkg/apis itself and the directories of groups.
-func (m *migration) moveAPIRoot() error {
+func (m *migration) moveAPIRoot() {
 	for _, name := range inDir(m.files, "pkg/apis") {
 		if path.Ext(name) == ".go" {
-			m.goFile(name, path.Join("api", path.Base(name)))
+			m.goFile(name, m.along(name))
 		}
 	}
 	for _, group := range subdirs(m.files, "pkg/apis") {
@@ -321,5 +324,4 @@ func (m *migration) moveAPIRoot() error {
 			}
 		}
 	}
-	return nil
 }

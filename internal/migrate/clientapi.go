@@ -10,24 +10,21 @@ import (
 
 // renamedMembers are members of packages that have another name today, by
 // package and old name.
-func renamedMembers() map[string]map[string]string {
-	return map[string]map[string]string{
-		crClient: {
-			"ListOptionFunc": "ListOption", "CreateOptionFunc": "CreateOption", "UpdateOptionFunc": "UpdateOption",
-			"DeleteOptionFunc": "DeleteOption", "PatchOptionFunc": "PatchOption", "ConstantPatch": "RawPatch",
-		},
-		crHandler: {"Mapper": "MapFunc"},
-	}
+var renamedMembers = map[string]map[string]string{
+	crClient: {
+		"ListOptionFunc": "ListOption", "CreateOptionFunc": "CreateOption", "UpdateOptionFunc": "UpdateOption",
+		"DeleteOptionFunc": "DeleteOption", "PatchOptionFunc": "PatchOption", "ConstantPatch": "RawPatch",
+	},
+	crHandler: {"Mapper": "MapFunc"},
 }
 
 // clientAPI carries calls of controller-runtime's client over to how they are
 // written today.
 func clientAPI(f *goFile) {
-	renamed := renamedMembers()
 	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			for pkg, names := range renamed {
+			for pkg, names := range renamedMembers {
 				if to := names[n.Sel.Name]; to != "" && f.Is(n, pkg, n.Sel.Name) {
 					f.Replace(n.Sel, to)
 				}

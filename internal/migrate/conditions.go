@@ -23,8 +23,7 @@ func (f *goFile) statusTypes(importPath string) {
 	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			switch {
-			case f.calls(n, importPath, "NewConditions") != nil:
+			if f.calls(n, importPath, "NewConditions") != nil {
 				f.Replace(n, fmt.Sprintf("[]%s.Condition{%s}", f.Need(metaV1, "metav1"), strings.Join(f.texts(n.Args), ", ")))
 				return false
 			}
@@ -61,7 +60,7 @@ func (f *goFile) conditionsField(field *ast.Field) {
 // conditionStatus replaces the values of the field Status, which was the core
 // API's type.
 func (f *goFile) conditionStatus(lit *ast.CompositeLit) {
-	value, ok := valueOf(lit, "Status").(*ast.SelectorExpr)
+	value, ok := goedit.Field(lit, "Status").(*ast.SelectorExpr)
 	if ok && strings.HasPrefix(value.Sel.Name, "Condition") && f.Is(value, coreV1, value.Sel.Name) {
 		f.Replace(value, f.Need(metaV1, "metav1")+"."+value.Sel.Name)
 	}

@@ -36,8 +36,8 @@ func (m *migration) kubebuilderConfig() error {
 	if err := m.oneNamespace(); err != nil {
 		return err
 	}
-	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: compare them with the old ones. What you had taken out is there again. The manager elects a leader: remove --leader-elect from its arguments in " + managerPath + " to turn that off."})
-	m.general = append(m.general, Note{Text: restricted})
+	m.know("The files of config are today's scaffold, with what you had set in yours: compare them with the old ones. What you had taken out is there again. The manager elects a leader: remove --leader-elect from its arguments in " + managerPath + " to turn that off.")
+	m.know(restricted)
 	return m.bareSamples()
 }
 
@@ -86,7 +86,7 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 	case !m.inUse(name):
 		m.drop(name, "nothing used it")
 		if name == "config/default/manager_auth_proxy_patch.yaml" {
-			m.general = append(m.general, Note{Text: "The metrics had no proxy in front of them. They are served on port 8443 by HTTPS now, and to those who may read them only: see config/default/manager_metrics_patch.yaml."})
+			m.know("The metrics had no proxy in front of them. They are served on port 8443 by HTTPS now, and to those who may read them only: see config/default/manager_metrics_patch.yaml.")
 		}
 		return
 	case m.successor(name, "") != "", isObsolete.MatchString(name), m.isPristine(name, known):
@@ -287,7 +287,7 @@ func (m *migration) beside(name string, left []change) {
 // tookOver tells what was the user's in a file.
 func (m *migration) tookOver(name string, taken []string) {
 	if len(taken) > 0 {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("Of %s, these were yours and are kept: %s.", name, strings.Join(taken, ", "))})
+		m.know("Of %s, these were yours and are kept: %s.", name, strings.Join(taken, ", "))
 	}
 }
 

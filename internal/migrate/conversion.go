@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -44,9 +43,9 @@ func (m *migration) conversions(entries []map[string]any) {
 			webhooks["conversion"], webhooks["spoke"], webhooks["webhookVersion"] = true, spokes, "v1"
 			hub.hub = true
 		case isHub:
-			m.general = append(m.general, Note{Text: fmt.Sprintf("%s of %s is a hub, and no other version is converted to it: 'mysdk create webhook --conversion' sets the webhook up once there is one.", kindName, hub.version)})
+			m.know("%s of %s is a hub, and no other version is converted to it: 'mysdk create webhook --conversion' sets the webhook up once there is one.", kindName, hub.version)
 		case claimed && !m.hasHub(hub):
-			m.general = append(m.general, Note{Text: fmt.Sprintf("PROJECT had a conversion webhook for %s, and no version of it has the method Hub: nothing could be converted, and nothing is.", kindName)})
+			m.know("PROJECT had a conversion webhook for %s, and no version of it has the method Hub: nothing could be converted, and nothing is.", kindName)
 		}
 		if claimed && !hub.hub && webhooks["defaulting"] != true && webhooks["validation"] != true {
 			delete(entries[i], "webhooks")

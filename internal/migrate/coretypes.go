@@ -17,10 +17,10 @@ func coreTypes(f *goFile) {
 	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
 		switch {
 		case f.Is(lit.Type, coreV1, "Probe"):
-			f.field(lit, "Handler", "ProbeHandler", "Handler", "ProbeHandler")
+			f.handlerField(lit, "Handler", "ProbeHandler", "ProbeHandler")
 		case f.Is(lit.Type, coreV1, "Lifecycle"):
-			f.field(lit, "PostStart", "PostStart", "Handler", "LifecycleHandler")
-			f.field(lit, "PreStop", "PreStop", "Handler", "LifecycleHandler")
+			f.handlerField(lit, "PostStart", "PostStart", "LifecycleHandler")
+			f.handlerField(lit, "PreStop", "PreStop", "LifecycleHandler")
 		}
 	}
 }
@@ -64,24 +64,16 @@ func (f *goFile) looseHandlers() {
 	})
 }
 
-// field renames a field of a literal, and the type of the literal in it.
-func (f *goFile) field(lit *ast.CompositeLit, key, newKey, was, is string) {
+// handlerField renames a field of a literal, and the type Handler of the literal in it.
+func (f *goFile) handlerField(lit *ast.CompositeLit, key, newKey, typ string) {
 	for _, e := range lit.Elts {
 		kv, ok := e.(*ast.KeyValueExpr)
-		if !ok || f.Text(kv.Key) != key {
+		if !ok || !isNamed(kv.Key, key) {
 			continue
 		}
-		if key != newKey {
-			f.Replace(kv.Key, newKey)
-		}
-		value := kv.Value
-		if u, ok := value.(*ast.UnaryExpr); ok {
-			value = u.X
-		}
-		if inner, ok := value.(*ast.CompositeLit); ok && inner.Type != nil && f.Is(inner.Type, coreV1, was) {
-			if sel, ok := inner.Type.(*ast.SelectorExpr); ok {
-				f.Replace(sel.Sel, is)
-			}
+		f.Replace(kv.Key, newKey)
+		if inner := goedit.Literal(kv.Value); inner != nil && f.Is(inner.Type, coreV1, "Handler") {
+			f.rename(inner.Type, typ)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (f *goFile) rename(at ast.Expr, name string) {
 func retypeResources(f *goFile, at ast.Expr, m []string) {
 	switch e := at.(type) {
 	case *ast.CompositeLit:
-		if valueOf(e, "Claims") == nil && e.Type != nil {
+		if goedit.Field(e, "Claims") == nil && e.Type != nil {
 			f.rename(e.Type, m[1])
 		}
 	case *ast.Ident, *ast.SelectorExpr:
@@ -241,10 +241,7 @@ func passEmpty(f *goFile, at ast.Expr, m []string) {
 func assertObject(f *goFile, at ast.Expr, m []string) {
 	typ := f.Need(crClient, "") + "." + m[1]
 	id, _ := at.(*ast.Ident)
-	for fn := range f.Functions() {
-		if fn.Pos() > at.Pos() || at.End() > fn.End() {
-			continue
-		}
+	if fn := f.functionAround(at); fn != nil {
 		for _, p := range fn.Type.Params.List {
 			if id != nil && isParam(id, p) && len(p.Names) == 1 && fn.Recv == nil {
 				f.Replace(p.Type, typ)
@@ -270,12 +267,18 @@ func (f *goFile) dropAddress(at ast.Expr) bool {
 // callOwnerHandler makes a handler that was a literal by the function of today,
 // where the manager is at hand.
 func callOwnerHandler(f *goFile, at ast.Expr, _ []string) {
+	fn := f.functionAround(at)
+	if lit, ok := at.(*ast.CompositeLit); ok && fn != nil && f.managerParam(fn) != "" {
+		f.Replace(lit, f.handlerText(lit, f.managerParam(fn)))
+	}
+}
+
+// functionAround is the function that an expression is in, nil for none.
+func (f *goFile) functionAround(at ast.Expr) *ast.FuncDecl {
 	for fn := range f.Functions() {
-		if fn.Pos() > at.Pos() || at.End() > fn.End() {
-			continue
-		}
-		if lit, ok := at.(*ast.CompositeLit); ok && f.managerParam(fn) != "" {
-			f.Replace(lit, f.handlerText(lit, f.managerParam(fn)))
+		if fn.Pos() <= at.Pos() && at.End() <= fn.End() {
+			return fn
 		}
 	}
+	return nil
 }

@@ -82,20 +82,19 @@ func crdMarkers(c *crd, version, have string) []string {
 func resourceMarker(spec apiextensionsv1.CustomResourceDefinitionSpec) string {
 	n := spec.Names
 	var parts []string
-	if n.Plural != "" {
-		parts = append(parts, "path="+n.Plural)
+	add := func(key, value string) {
+		if value != "" {
+			parts = append(parts, key+"="+value)
+		}
 	}
+	add("path", n.Plural)
 	if spec.Scope == apiextensionsv1.ClusterScoped {
-		parts = append(parts, "scope=Cluster")
+		add("scope", "Cluster")
 	}
-	if len(n.ShortNames) > 0 {
-		parts = append(parts, "shortName="+strings.Join(n.ShortNames, ";"))
-	}
-	if len(n.Categories) > 0 {
-		parts = append(parts, "categories="+strings.Join(n.Categories, ";"))
-	}
-	if n.Singular != "" && n.Singular != strings.ToLower(n.Kind) {
-		parts = append(parts, "singular="+n.Singular)
+	add("shortName", strings.Join(n.ShortNames, ";"))
+	add("categories", strings.Join(n.Categories, ";"))
+	if n.Singular != strings.ToLower(n.Kind) {
+		add("singular", n.Singular)
 	}
 	if len(parts) == 0 {
 		return ""

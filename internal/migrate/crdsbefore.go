@@ -44,20 +44,22 @@ func (m *migration) crdsBefore() compat.CRDs {
 	return out
 }
 
-// Marked is the text of a Go file with markers above the field that begins in a
-// line, if objects have it under that name, and otherwise as it was.
-func Marked(name string, src []byte, line int, field string, markers []string) ([]byte, error) {
-	return transform(name, src, func(f *goFile) {
-		for at := range goedit.Each[*ast.Field](f.Tree) {
-			if f.Line(at.Pos()) == line && jsonName(at) == field {
-				f.Insert(at.Pos(), "// +"+strings.Join(markers, "\n// +")+"\n")
-			}
-		}
-	})
+// Field is a field of a type, by the line that it begins in and its name in objects.
+type Field struct {
+	Line int
+	Name string
 }
 
-// jsonName is the name of a field in objects, empty where its tag says none.
-func jsonName(field *ast.Field) string {
-	name, _, _ := strings.Cut(goedit.JSONTag(field), ",")
-	return name
+// Marked is the text of a Go file with markers above fields.
+func Marked(name string, src []byte, markers map[Field][]string) ([]byte, error) {
+	done := false // the lines are those of the text as it was
+	return transform(name, src, func(f *goFile) {
+		for at := range goedit.Each[*ast.Field](f.Tree) {
+			json, _, _ := strings.Cut(goedit.JSONTag(at), ",")
+			if list := markers[Field{f.Line(at.Pos()), json}]; !done && len(list) > 0 {
+				f.Insert(at.Pos(), "// +"+strings.Join(list, "\n// +")+"\n")
+			}
+		}
+		done = true
+	})
 }

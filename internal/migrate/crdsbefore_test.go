@@ -55,7 +55,7 @@ func TestMarked(t *testing.T) {
 		"one without a tag": {6, "Zone", src},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Marked("s.go", []byte(src), test.line, test.field, []string{"nullable", "optional"})
+			got, err := Marked("s.go", []byte(src), map[Field][]string{{test.line, test.field}: {"nullable", "optional"}})
 			if d := cmp.Diff(test.want, string(got)); d != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, d)
 			}

@@ -80,20 +80,37 @@ func inDeploy(name string) bool {
 	return strings.HasPrefix(name, "deploy/") && isYAML(name) && !strings.HasPrefix(name, catalogDir+"/") && !strings.Contains(name, "/templates/")
 }
 
-// deployed lists the objects in deploy, but for CRDs and bundles. Files that
-// are no YAML have none: markUnread tells of them.
-func (m *migration) deployed() []*object {
-	var out []*object
-	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if !inDeploy(name) {
-			continue
-		}
-		list, err := readObjects(name, m.files[name].data)
-		if err == nil {
-			out = append(out, list...)
+// deployFiles are the manifests in deploy.
+func (m *migration) deployFiles() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.files)), func(name string) bool { return !inDeploy(name) })
+}
+
+// readDeploy reads the objects in deploy. Files that are no YAML have none:
+// markUnread tells of them. The operator's Deployment is the one in operator.yaml,
+// else the first.
+func (m *migration) readDeploy() {
+	for _, name := range m.deployFiles() {
+		if list, err := readObjects(name, m.files[name].data); err == nil {
+			m.objects = append(m.objects, list...)
 		}
 	}
-	return out
+	byName := func(o *object) bool { return o != nil && path.Base(o.file) == "operator.yaml" }
+	for _, o := range m.objects {
+		isOne := o.Kind == "Deployment" && len(o.Spec.Template.Spec.Containers) > 0 && !o.isExample()
+		if isOne && (m.operator == nil || byName(o) && !byName(m.operator)) {
+			m.operator = o
+		}
+	}
+	if m.operator != nil {
+		pod := m.operator.Spec.Template.Spec
+		m.account, m.namespace = cmp.Or(pod.ServiceAccountName, pod.ServiceAccount), m.operator.Metadata.Namespace
+	}
+	for _, o := range m.objects {
+		if o.Kind == "ServiceAccount" && o.Metadata.Name == m.account {
+			m.namespace = cmp.Or(m.namespace, o.Metadata.Namespace)
+		}
+	}
+	m.readBindings()
 }
 
 // readObjects lists the objects in a file.
@@ -120,32 +137,13 @@ func readObjects(name string, data []byte) ([]*object, error) {
 
 // markUnread keeps the files of deploy that cannot be read, and says why.
 func (m *migration) markUnread() {
-	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if !inDeploy(name) {
-			continue
-		}
+	for _, name := range m.deployFiles() {
 		if _, err := readObjects(name, m.files[name].data); err != nil {
 			m.keep(name, name, m.files[name].data)
 			m.note(name, "nothing of it was taken over, because it cannot be read (%s): repair it and migrate again, or carry it over to config yourself",
 				strings.Join(strings.Fields(err.Error()), " "))
 		}
 	}
-}
-
-// readDeployment is the operator's Deployment: the one in operator.yaml, else
-// the first.
-func (m *migration) readDeployment() *object {
-	var first *object
-	for _, o := range m.deployed() {
-		switch {
-		case o.Kind != "Deployment" || len(o.Spec.Template.Spec.Containers) == 0 || o.isExample():
-		case path.Base(o.file) == "operator.yaml":
-			return o
-		case first == nil:
-			first = o
-		}
-	}
-	return first
 }
 
 // isNamespaced says whether the operator may do things in its own namespace
@@ -167,10 +165,9 @@ func (m *migration) deployment() error {
 	if err := m.markRules(); err != nil {
 		return err
 	}
-	own := m.readDeployment()
-	roles, account := m.ownRoles(), m.account()
-	if own != nil {
-		m.manager(own)
+	roles := m.ownRoles()
+	if m.operator != nil {
+		m.manager(m.operator)
 	}
 	if !m.namespaced && slices.ContainsFunc(roles, func(o *object) bool { return o.Kind == "Role" }) {
 		// Markers with a namespace make a Role, which the scaffold binds in namespaced projects only.
@@ -184,17 +181,14 @@ func (m *migration) deployment() error {
 		m.put("config/rbac/"+binding, []byte(text))
 		m.listIn("config/rbac/kustomization.yaml", binding)
 	}
-	files := map[string][]*object{}
-	for _, o := range m.deployed() {
-		files[o.file] = append(files[o.file], o)
-	}
+	files := m.byFile()
 	crds := map[string]string{} // files, by the names of those that have no type
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		var rest []*object
 		for _, o := range files[name] {
 			if first := crds[o.Metadata.Name]; o.Kind == "CustomResourceDefinition" && first != "" {
-				m.general = append(m.general, Note{Text: fmt.Sprintf("%s has the CRD %s again: the one of %s is in config/crd/bases.", name, o.Metadata.Name, first)})
-			} else if !m.replaced(o, own, roles, account) {
+				m.know("%s has the CRD %s again: the one of %s is in config/crd/bases.", name, o.Metadata.Name, first)
+			} else if !m.replaced(o, roles) {
 				rest = append(rest, o)
 				if o.Kind == "CustomResourceDefinition" {
 					crds[o.Metadata.Name] = name
@@ -206,6 +200,15 @@ func (m *migration) deployment() error {
 		m.furtherObjects(name, rest, len(rest) == len(files[name]))
 	}
 	return nil
+}
+
+// byFile are the objects in deploy by their files.
+func (m *migration) byFile() map[string][]*object {
+	out := map[string][]*object{}
+	for _, o := range m.objects {
+		out[o.file] = append(out[o.file], o)
+	}
+	return out
 }
 
 // carryReplaced takes over what an object says that the scaffold's does not.
@@ -227,30 +230,26 @@ func (m *migration) carryReplaced(o *object) {
 // oldNamespace tells of the namespace that the operator was in.
 func (m *migration) oldNamespace(name string) {
 	now := m.projectName() + "-system"
-	n := Note{Text: fmt.Sprintf("deploy had the operator in the namespace %s, config/default has it in %s: change namespace there, and in the +kubebuilder:rbac markers that have one, to keep the old one.", name, now)}
-	if name != "" && name != now && !slices.Contains(m.general, n) {
-		m.general = append(m.general, n)
+	if name != "" && name != now {
+		m.know("deploy had the operator in the namespace %s, config/default has it in %s: change namespace there, and in the +kubebuilder:rbac markers that have one, to keep the old one.", name, now)
 	}
 }
 
 // replaced says whether the scaffold, or the types, have what an object was
 // for.
-func (m *migration) replaced(o, own *object, roles []*object, account string) bool {
-	if m.isForeign(o) || o.isExample() && (o.binds() || o.Kind == "Role" || o.Kind == "ClusterRole" || o.Kind == "ServiceAccount") {
+func (m *migration) replaced(o *object, roles []*object) bool {
+	if m.isForeign(o) || o.isExample() && (o.binds() || o.isRole() || o.Kind == "ServiceAccount") {
 		return false
 	}
 	switch o.Kind {
 	case "Deployment":
-		return own != nil && o.file == own.file && o.Metadata.Name == own.Metadata.Name
+		return o == m.operator
 	case "Role", "ClusterRole":
-		return !m.bindings()[o.Kind+"/"+o.Metadata.Name].others && slices.ContainsFunc(roles, func(r *object) bool {
-			return r.file == o.file && r.Kind == o.Kind && r.Metadata.Name == o.Metadata.Name
-		})
+		return !m.bound[o.key()].others && slices.Contains(roles, o)
 	case "ServiceAccount":
-		return account == "" || o.Metadata.Name == account
+		return m.account == "" || o.Metadata.Name == m.account
 	case "RoleBinding", "ClusterRoleBinding":
-		return !m.bindings()[o.RoleRef.Kind+"/"+o.RoleRef.Name].others &&
-			slices.ContainsFunc(roles, func(r *object) bool { return r.Kind == o.RoleRef.Kind && r.Metadata.Name == o.RoleRef.Name })
+		return !m.bound[o.boundTo()].others && slices.ContainsFunc(roles, func(r *object) bool { return r.key() == o.boundTo() })
 	case "CustomResourceDefinition":
 		return m.hasType(o)
 	case "Namespace", "Kustomization":
@@ -352,12 +351,9 @@ func (m *migration) isMoved(name string) bool {
 func (m *migration) joinObjects(list []*object) ([]byte, error) {
 	var docs [][]byte
 	for _, o := range list {
-		var data []byte
-		var err error
-		if o.Kind == "CustomResourceDefinition" && strings.HasSuffix(o.APIVersion, "/v1beta1") {
+		data, err := yamledit.Encode(o.node)
+		if isCRD(o) && strings.HasSuffix(o.APIVersion, "/v1beta1") {
 			data, err = upgradeCRD(o.node)
-		} else {
-			data, err = yamledit.Encode(o.node)
 		}
 		if err != nil {
 			return nil, clierr.Failedf("repair it and run the command again", "%s: %w", o.file, err)
@@ -387,18 +383,15 @@ func (m *migration) listIn(kustomization, resource string) {
 // samples moves the examples to config/samples.
 func (m *migration) samples() error {
 	used, ids := map[string]bool{}, map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if !inDeploy(name) {
-			continue
-		}
-		list, err := readObjects(name, m.files[name].data)
-		all := len(list)
-		list = slices.DeleteFunc(list, func(o *object) bool { return !m.isSample(o) })
-		if err != nil || len(list) == 0 {
+	files := m.byFile()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		list := slices.DeleteFunc(slices.Clone(files[name]), func(o *object) bool { return !m.isSample(o) })
+		if len(list) == 0 {
 			continue
 		}
 		o, data := list[0], m.files[name].data
-		if len(list) < all {
+		if len(list) < len(files[name]) {
+			var err error
 			if data, err = m.joinObjects(list); err != nil {
 				return err
 			}
@@ -417,7 +410,7 @@ func (m *migration) samples() error {
 		delete(m.dropped, name)
 		m.keep(name, path.Join("config/samples", base), data)
 		if twice := addIDs(ids, list); twice != nil {
-			m.general = append(m.general, Note{Text: fmt.Sprintf("config/samples/%s is not in the kustomization beside it: another sample is a %s of the name %s, too.", base, twice.Kind, twice.Metadata.Name)})
+			m.know("config/samples/%s is not in the kustomization beside it: another sample is a %s of the name %s, too.", base, twice.Kind, twice.Metadata.Name)
 			continue
 		}
 		m.listIn("config/samples/kustomization.yaml", base)

@@ -3,7 +3,6 @@ package migrate
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"iter"
 	"maps"
 	"path"
@@ -86,37 +85,11 @@ func (f *goFile) calls(e ast.Expr, importPath, name string) *ast.CallExpr {
 	return nil
 }
 
-// comments are the comments between two positions, each line with its end.
-func (f *goFile) comments(from, to token.Pos) string {
-	out := ""
-	for _, group := range f.Tree.Comments {
-		if group.Pos() > from && group.End() <= to {
-			out += f.Text(group) + "\n"
-		}
-	}
-	return out
-}
-
 // squeeze takes out white space.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// isNamed says whether an expression is a name, one of several.
-func isNamed(e ast.Expr, names ...string) bool {
+// isNamed says whether an expression is that name.
+func isNamed(e ast.Expr, name string) bool {
 	id, ok := e.(*ast.Ident)
-	return ok && slices.Contains(names, id.Name)
-}
-
-// returns are the statements in a node that return from the function that it
-// is in, and not from one in it.
-func returns(n ast.Node) iter.Seq[*ast.ReturnStmt] {
-	return func(yield func(*ast.ReturnStmt) bool) {
-		going := true
-		ast.Inspect(n, func(n ast.Node) bool {
-			if r, ok := n.(*ast.ReturnStmt); ok && going {
-				going = yield(r)
-			}
-			_, inner := n.(*ast.FuncLit)
-			return going && !inner
-		})
-	}
+	return ok && id.Name == name
 }

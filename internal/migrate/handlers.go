@@ -56,7 +56,7 @@ func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
 		f.mapContext(p, body)
 		return
 	}
-	for event, fields := range eventFields() {
+	for event, fields := range eventFields {
 		if f.Is(p.Type, crEvent, event) {
 			f.renameFields(body, p, fields)
 			f.contextParam(t)
@@ -69,7 +69,7 @@ func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
 
 // eventLiteral takes the metadata out of an event that has its object, too.
 func (f *goFile) eventLiteral(lit *ast.CompositeLit) {
-	for event, fields := range eventFields() {
+	for event, fields := range eventFields {
 		if !f.Is(lit.Type, crEvent, event) {
 			continue
 		}
@@ -78,7 +78,7 @@ func (f *goFile) eventLiteral(lit *ast.CompositeLit) {
 			if !ok || fields[f.Text(kv.Key)] == "" {
 				continue
 			}
-			if valueOf(lit, fields[f.Text(kv.Key)]) == nil {
+			if goedit.Field(lit, fields[f.Text(kv.Key)]) == nil {
 				f.Replace(kv.Key, fields[f.Text(kv.Key)])
 				continue
 			}
@@ -89,12 +89,9 @@ func (f *goFile) eventLiteral(lit *ast.CompositeLit) {
 
 // eventFields are the fields that events had besides the objects, and what is
 // in their place.
-func eventFields() map[string]map[string]string {
-	one := map[string]string{"Meta": "Object"}
-	return map[string]map[string]string{
-		"CreateEvent": one, "DeleteEvent": one, "GenericEvent": one,
-		"UpdateEvent": {"MetaOld": "ObjectOld", "MetaNew": "ObjectNew"},
-	}
+var eventFields = map[string]map[string]string{
+	"CreateEvent": {"Meta": "Object"}, "DeleteEvent": {"Meta": "Object"}, "GenericEvent": {"Meta": "Object"},
+	"UpdateEvent": {"MetaOld": "ObjectOld", "MetaNew": "ObjectNew"},
 }
 
 // isParam says whether an expression is a parameter, and no other variable of
@@ -206,7 +203,7 @@ func declares(body ast.Node, name string) bool {
 
 // watch is one call of Watch on a controller.
 type watch struct {
-	object     string   // text of what is watched
+	object     ast.Expr // what is watched
 	handler    ast.Expr // what makes requests of its events
 	predicates []string
 	channel    string // text of the channel, for a source that is one
@@ -218,13 +215,13 @@ func (f *goFile) readWatch(call *ast.CallExpr) (w watch, ok bool) {
 	if len(call.Args) < 2 {
 		return w, false
 	}
-	lit := literalOf(call.Args[0])
+	lit := goedit.Literal(call.Args[0])
 	if lit == nil {
 		return w, false
 	}
 	switch {
 	case f.Is(lit.Type, crSource, "Kind"):
-		w.object = f.value(lit, "Type")
+		w.object = goedit.Field(lit, "Type")
 	case f.Is(lit.Type, crSource, "Channel"):
 		w.channel = f.value(lit, "Source")
 	}
@@ -235,43 +232,21 @@ func (f *goFile) readWatch(call *ast.CallExpr) (w watch, ok bool) {
 	if n := len(w.predicates); call.Ellipsis.IsValid() && n > 0 {
 		w.predicates[n-1] += "..."
 	}
-	return w, w.object != "" || w.channel != ""
-}
-
-// literalOf is the composite literal that an expression is, or points to;
-// new(T) counts as one.
-func literalOf(e ast.Expr) *ast.CompositeLit {
-	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 && isNamed(call.Fun, "new") {
-		return &ast.CompositeLit{Type: call.Args[0], Lbrace: call.Lparen, Rbrace: call.Rparen}
-	}
-	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
-		e = u.X
-	}
-	lit, _ := e.(*ast.CompositeLit)
-	return lit
+	return w, w.object != nil || w.channel != ""
 }
 
 // value is the text of a literal's field, empty where it has none.
 func (f *goFile) value(lit *ast.CompositeLit, key string) string {
-	if e := valueOf(lit, key); e != nil {
+	if e := goedit.Field(lit, key); e != nil {
 		return f.Text(e)
 	}
 	return ""
 }
 
-func valueOf(lit *ast.CompositeLit, key string) ast.Expr {
-	for _, e := range lit.Elts {
-		if kv, ok := e.(*ast.KeyValueExpr); ok && isNamed(kv.Key, key) {
-			return kv.Value
-		}
-	}
-	return nil
-}
-
 // handlerText is how a handler is written today. mgr is the name of the
 // manager that is at hand.
 func (f *goFile) handlerText(e ast.Expr, mgr string) string {
-	lit := literalOf(e)
+	lit := goedit.Literal(e)
 	if lit == nil {
 		return f.Text(e)
 	}
@@ -284,7 +259,7 @@ func (f *goFile) handlerText(e ast.Expr, mgr string) string {
 		}
 		return fmt.Sprintf("%s.EnqueueRequestForOwner(%s.GetScheme(), %s.GetRESTMapper(), %s%s)", pkg, mgr, mgr, f.value(lit, "OwnerType"), option)
 	case f.Is(lit.Type, crHandler, "EnqueueRequestsFromMapFunc"):
-		return fmt.Sprintf("%s.EnqueueRequestsFromMapFunc(%s)", pkg, f.mapperText(valueOf(lit, "ToRequests")))
+		return fmt.Sprintf("%s.EnqueueRequestsFromMapFunc(%s)", pkg, f.mapperText(goedit.Field(lit, "ToRequests")))
 	}
 	return f.Text(e)
 }
@@ -328,7 +303,7 @@ func (f *goFile) oldWatch(call *ast.CallExpr, mgr string) {
 	w, ok := f.readWatch(call)
 	var lit *ast.CompositeLit
 	if len(call.Args) > 0 {
-		lit = literalOf(call.Args[0])
+		lit = goedit.Literal(call.Args[0])
 	}
 	pkg := f.ImportName(crSource)
 	switch {
@@ -340,7 +315,7 @@ func (f *goFile) oldWatch(call *ast.CallExpr, mgr string) {
 	case w.channel != "":
 		f.replaceArgs(call, fmt.Sprintf("%s.Channel(%s, %s)", pkg, w.channel, f.handlerText(w.handler, mgr)))
 	default:
-		args := []string{mgr + ".GetCache()", f.Need(crClient, "") + ".Object(" + w.object + ")", f.handlerText(w.handler, mgr)}
+		args := []string{mgr + ".GetCache()", f.Need(crClient, "") + ".Object(" + f.Text(w.object) + ")", f.handlerText(w.handler, mgr)}
 		f.replaceArgs(call, pkg+".Kind("+strings.Join(append(args, w.predicates...), ", ")+")")
 	}
 }

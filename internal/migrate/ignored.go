@@ -44,7 +44,7 @@ func (m *migration) nestedModules() error {
 			return clierr.Failedf("make its packages a part of the root's module first: remove it, and the requirement and replacement of it in go.mod, and run 'go mod tidy'",
 				"%s makes a module of its own of packages that have to be changed", name)
 		}
-		m.general = append(m.general, Note{Text: dir + " is a module of its own, and stays as it is: see whether it names packages that have moved."})
+		m.know("%s is a module of its own, and stays as it is: see whether it names packages that have moved.", dir)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 // where they are: code that was copied from an old tutorial or project. The plan
 // has those files, with their marks, and the change to them.
 func Rewrite(o Options, names []string) (*Plan, error) {
-	m := &migration{Options: o, layout: LayoutCurrent, files: map[string]file{}, out: map[string]output{}, moves: map[string]target{}}
+	m := &migration{Options: o, layout: LayoutCurrent, files: map[string]file{}, out: map[string]output{}}
 	if err := m.walk(""); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,6 @@ func (m *migration) kindsInPlace() {
 	for dir, list := range kinds {
 		if len(list) > 0 {
 			m.apis = append(m.apis, &apiVersion{dir: dir, version: path.Base(dir), kinds: list})
-			m.moves[dir] = target{dir: dir, oldName: path.Base(dir), name: path.Base(dir)}
 		}
 	}
 }

@@ -213,7 +213,7 @@ func TestResource(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := newMigration(map[string]string{"api/v1/cart_types.go": "package v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\ntype Cart struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n\n//+kubebuilder:resource:scope=Cluster\n\n// Zone is mine.\ntype Zone struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n", "controllers/cart_controller.go": "package controllers\n\ntype CartReconciler struct{}\n"})
-			m.multigroup, m.moves = test.multi, map[string]target{}
+			m.multigroup, m.moves = test.multi, map[string]string{}
 			m.resources([]map[string]any{test.in}, "x.io")
 			if d := cmp.Diff(test.want, test.in); d != "" {
 				t.Errorf("(-want +got):\n%s", d)

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"maps"
@@ -23,13 +24,6 @@ func (m *migration) fromKubebuilder() error {
 	if err != nil {
 		return err
 	}
-	f, err := project.Parse(text)
-	if err != nil {
-		return err
-	}
-	if text, err = f.Bytes(); err != nil {
-		return err
-	}
 	if err := m.nestedModules(); err != nil {
 		return err
 	}
@@ -37,7 +31,6 @@ func (m *migration) fromKubebuilder() error {
 	if err := m.renderBare(text); err != nil {
 		return err
 	}
-	m.put(project.FileName, append([]byte(project.FileHeader), text...))
 	return m.run(m.wireMain, m.code, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.buildContext, m.modules)
 }
 
@@ -54,22 +47,19 @@ func (m *migration) readProject() ([]byte, error) {
 	}
 	m.multigroup = p["multigroup"] == true
 	m.namespaced = p["namespaced"] == true
-	if m.recorded, _ = p["projectName"].(string); m.recorded == "" {
-		if p["projectName"] = m.oldName(); p["projectName"] == "" {
-			p["projectName"] = m.projectName()
-		}
+	if m.recorded = text(p, "projectName"); m.recorded == "" {
+		p["projectName"] = cmp.Or(m.oldName(), m.projectName())
 	}
 	if p["componentConfig"] != nil {
 		delete(p, "componentConfig")
-		m.general = append(m.general, Note{Text: "The manager read its options from a file (componentConfig), which controller-runtime no longer does: set them as flags of cmd/main.go."})
+		m.know("The manager read its options from a file (componentConfig), which controller-runtime no longer does: set them as flags of cmd/main.go.")
 	}
 	p["version"], p["repo"] = "3", m.module
 	p["layout"] = []string{string(LayoutCurrent)}
 	p["plugins"] = m.plugins(p["plugins"])
-	m.moves = map[string]target{"controllers": {"internal/controller", "controllers", "controller"}}
+	m.moves = map[string]string{"controllers": "internal/controller"}
 	m.moveCommand()
 	list, _ := p["resources"].([]any)
-	domain, _ := p["domain"].(string)
 	var entries []map[string]any
 	for i, item := range list {
 		r, ok := item.(map[string]any)
@@ -83,14 +73,35 @@ func (m *migration) readProject() ([]byte, error) {
 	if len(entries) < len(list) {
 		p["resources"] = entries
 	}
-	m.resources(entries, domain)
+	m.resources(entries, text(p, "domain"))
 	m.conversions(entries)
-	for _, group := range subdirs(m.files, "controllers") {
-		m.moves["controllers/"+group] = target{"internal/controller/" + group, group, group}
+	return projectText(p)
+}
+
+// projectText is the text of a PROJECT file.
+func projectText(p map[string]any) ([]byte, error) {
+	text, err := yamledit.Encode(p)
+	if err != nil {
+		return nil, err
 	}
-	m.placeBelow()
-	m.packageNames()
-	return yamledit.Encode(p)
+	f, err := project.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return f.Bytes()
+}
+
+// text is the value of a key that is one, empty for none.
+func text(of map[string]any, key string) string {
+	s, _ := of[key].(string)
+	return s
+}
+
+// isOwnType says whether the types of an entry of PROJECT are the project's, by the
+// path that it has for them.
+func (m *migration) isOwnType(r map[string]any) bool {
+	at := text(r, "path")
+	return at == "" || strings.HasPrefix(at, m.module+"/")
 }
 
 // plugins are the entries of PROJECT's plugins that go with the new layout.
@@ -119,7 +130,7 @@ func (m *migration) resources(entries []map[string]any, domain string) {
 	}
 	groups := m.groupsInCode(entries)
 	for _, was := range slices.Sorted(maps.Keys(groups)) {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("PROJECT had the group %s for types whose +groupName says %s, which it has now.", was, groups[was])})
+		m.know("PROJECT had the group %s for types whose +groupName says %s, which it has now.", was, groups[was])
 	}
 	for _, r := range entries {
 		m.resource(r, groups)
@@ -135,11 +146,10 @@ var builtIn = map[string]string{
 // setDomain gives an entry of PROJECT the project's domain, unless its types are
 // others': PROJECT 2 has kinds of Kubernetes as if they were the project's.
 func (m *migration) setDomain(r map[string]any, domain string) {
-	group, _ := r["group"].(string)
-	recorded, _ := r["path"].(string)
-	if r["domain"] != nil || recorded != "" && !strings.HasPrefix(recorded, m.module+"/") {
+	if r["domain"] != nil || !m.isOwnType(r) {
 		return
 	}
+	group := text(r, "group")
 	if theirs, ok := builtIn[group]; ok && !m.declares(m.typesOf(r), fmt.Sprint(r["kind"])) {
 		dir, _, _ := strings.Cut(group, ".")
 		domain, r["path"] = theirs, path.Join("k8s.io/api", dir, fmt.Sprint(r["version"]))
@@ -153,15 +163,13 @@ func (m *migration) setDomain(r map[string]any, domain string) {
 // has no type any more, and nothing that reconciles it.
 func (m *migration) isGone(r map[string]any) bool {
 	kindName := fmt.Sprint(r["kind"])
-	recorded, _ := r["path"].(string)
-	own := recorded == "" || strings.HasPrefix(recorded, m.module+"/")
-	if r["api"] == nil || !own || slices.ContainsFunc(m.ownCode(), func(name string) bool {
-		text := string(m.files[name].data)
-		return strings.Contains(text, "type "+kindName+" ") || strings.Contains(text, "type "+kindName+"Reconciler ")
+	if r["api"] == nil || !m.isOwnType(r) || slices.ContainsFunc(m.ownCode(), func(name string) bool {
+		src := string(m.files[name].data)
+		return strings.Contains(src, "type "+kindName+" ") || strings.Contains(src, "type "+kindName+"Reconciler ")
 	}) {
 		return false
 	}
-	m.general = append(m.general, Note{Text: fmt.Sprintf("PROJECT had the kind %s, for which the project has no type: the entry is left out.", kindName)})
+	m.know("PROJECT had the kind %s, for which the project has no type: the entry is left out.", kindName)
 	return true
 }
 
@@ -185,9 +193,7 @@ func (m *migration) groupsInCode(entries []map[string]any) map[string]string {
 
 // qualified is the group of an entry of PROJECT with its domain.
 func qualified(r map[string]any) string {
-	group, _ := r["group"].(string)
-	domain, _ := r["domain"].(string)
-	return strings.Trim(group+"."+domain, ".")
+	return strings.Trim(text(r, "group")+"."+text(r, "domain"), ".")
 }
 
 // resource brings one entry to version 3, and notes where its types are. groups
@@ -198,7 +204,7 @@ func (m *migration) resource(r map[string]any, groups map[string]string) {
 	if own := groups[qualified(r)]; own != "" {
 		r["group"], r["domain"], _ = strings.Cut(own, ".")
 	}
-	e.label, _ = r["group"].(string)
+	e.label = text(r, "group")
 	to := path.Join("api", e.version)
 	if m.multigroup {
 		to = path.Join("api", e.label, e.version)
@@ -216,42 +222,32 @@ func (m *migration) resource(r map[string]any, groups map[string]string) {
 	if r["controller"] == nil && r["controllers"] == nil && m.hasController(kindName) {
 		r["controller"] = true
 	}
-	recorded, _ := r["webhooks"].(map[string]any)
-	m.webhookEntry(r, m.webhooksOf(from, kindName, recorded))
+	m.webhookEntry(r, from, kindName)
 	if w, ok := r["webhooks"].(map[string]any); ok {
 		e.webhooks = w["defaulting"] == true || w["validation"] == true
 	}
-	if old, ok := r["path"].(string); !ok && r["api"] != nil || strings.HasPrefix(old, m.module+"/") {
+	if r["path"] == nil && r["api"] != nil || strings.HasPrefix(text(r, "path"), m.module+"/") {
 		r["path"] = path.Join(m.module, to)
 	}
 	if from != to {
-		m.moves[from] = target{to, e.version, e.version}
+		m.moves[from] = to
 	}
 	e.dir, e.group = from, qualified(r)
 	e.kinds = []kind{{name: kindName}}
 	m.apis = append(m.apis, e)
 }
 
-// ownPath is the directory that PROJECT says the types of a kind are in, where
-// it is one of the project's.
-func (m *migration) ownPath(recorded any) (dir string, ok bool) {
-	text, _ := recorded.(string)
-	dir, ok = strings.CutPrefix(text, m.module+"/")
-	return dir, ok && len(inDir(m.files, dir)) > 0
-}
-
 // typesOf is the directory that has, or would have, the types of an entry of
 // PROJECT: where that says, where the scaffold had them, or wherever there is one
 // named after the version that declares the kind.
 func (m *migration) typesOf(r map[string]any) string {
-	if dir, ok := m.ownPath(r["path"]); ok {
+	if dir, ok := strings.CutPrefix(text(r, "path"), m.module+"/"); ok && len(inDir(m.files, dir)) > 0 {
 		return dir
 	}
-	group, _ := r["group"].(string)
 	version, kindName := fmt.Sprint(r["version"]), fmt.Sprint(r["kind"])
 	usual := path.Join("api", version)
 	if m.multigroup {
-		usual = path.Join("apis", group, version)
+		usual = path.Join("apis", text(r, "group"), version)
 	}
 	if m.declares(usual, kindName) {
 		return usual
@@ -283,24 +279,34 @@ func (m *migration) typeOf(dir, kindName string) *kind {
 	return nil
 }
 
-// webhookEntry makes an entry's webhooks those that there are: PROJECT kept
-// those that were taken out by hand.
-func (m *migration) webhookEntry(r, found map[string]any) {
-	w, ok := r["webhooks"].(map[string]any)
-	if !ok && len(found) == 0 {
+// webhookEntry makes an entry's webhooks those that there are, by the methods of
+// the type: PROJECT kept those that were taken out by hand. Types have such methods
+// for their own use, too: there are no webhooks where PROJECT has none and nothing
+// sets them up, and those that PROJECT has where a type of another package does.
+func (m *migration) webhookEntry(r map[string]any, dir, kind string) {
+	w, recorded := r["webhooks"].(map[string]any)
+	methods := m.methodsOf(dir, kind)
+	setUp := methods[setupWebhook]
+	if !recorded && setUp == "" && !strings.Contains(string(m.files["main.go"].data), "NewWebhookManagedBy") {
 		return
 	}
-	if !ok {
+	if !recorded {
 		w = map[string]any{}
-		r["webhooks"] = w
 	}
-	for _, field := range []string{"defaulting", "validation"} {
-		if delete(w, field); found[field] == true {
-			w[field] = true
+	elsewhere := recorded && setUp == "" && m.setUpElsewhere(dir, kind) != ""
+	for field, found := range map[string]bool{
+		"defaulting": methods["Default"] != "" || strings.Contains(setUp, ".WithDefaulter("),
+		"validation": methods["ValidateCreate"] != "" || strings.Contains(setUp, ".WithValidator("),
+	} {
+		if !elsewhere {
+			w[field] = found
+		}
+		if w[field] != true {
+			delete(w, field)
 		}
 	}
 	w["webhookVersion"] = "v1"
-	if len(found) == 0 && w["conversion"] != true {
+	if r["webhooks"] = w; w["defaulting"] != true && w["validation"] != true && w["conversion"] != true {
 		delete(r, "webhooks")
 	}
 }
@@ -312,44 +318,17 @@ func (m *migration) hasController(kind string) bool {
 	})
 }
 
-// webhooksOf finds the webhooks of a kind by the methods of its type. Types
-// have such methods for their own use, too: there are no webhooks where PROJECT
-// has none and nothing sets them up, and those that PROJECT has where a type of
-// another package does.
-func (m *migration) webhooksOf(dir, kind string, recorded map[string]any) map[string]any {
-	out, methods := map[string]any{}, m.methodsOf(dir, kind)
-	setUp := methods[setupWebhook]
-	switch {
-	case recorded == nil && setUp == "" && !strings.Contains(string(m.files["main.go"].data), "NewWebhookManagedBy"):
-		return nil
-	case recorded != nil && setUp == "" && m.setUpElsewhere(dir, kind) != "":
-		return maps.Clone(recorded)
-	}
-	if methods["Default"] != "" || strings.Contains(setUp, ".WithDefaulter(") {
-		out["defaulting"] = true
-	}
-	if methods["ValidateCreate"] != "" || strings.Contains(setUp, ".WithValidator(") {
-		out["validation"] = true
-	}
-	if len(out) > 0 {
-		out["webhookVersion"] = "v1"
-	}
-	return out
-}
-
-// renderBare renders the new scaffold without the controllers, which are wired in
-// by what the user made of them.
+// renderBare renders the new scaffold of a PROJECT file without the controllers,
+// which are wired in by what the user made of them.
 func (m *migration) renderBare(text []byte) error {
+	m.put(project.FileName, append([]byte(project.FileHeader), text...))
 	var p map[string]any
 	if err := yaml.Unmarshal(text, &p); err != nil {
 		return err
 	}
 	list, _ := p["resources"].([]any)
 	for _, item := range list {
-		r, ok := item.(map[string]any)
-		if !ok {
-			continue
-		}
+		r, _ := item.(map[string]any)
 		delete(r, "controller")
 		delete(r, "controllers")
 	}
@@ -405,7 +384,7 @@ func (m *migration) code() error {
 			more := []pass{oldWatches, kubebuilderWatches, webhookBuilders, reconcileContexts, suites}
 			for _, w := range hooks {
 				switch _, written := m.out[w.target()]; {
-				case w.setUp != "" && w.old == path.Dir(name):
+				case w.setUp != "" && w.dir == path.Dir(name):
 					more = append(more, w.pass)
 				case w.setUp != "" && !w.custom && written:
 					more = append(more, w.calls(m))
@@ -437,7 +416,7 @@ func kubebuilderWatches(f *goFile) {
 			if !ok || w.channel != "" || mgr == "" {
 				continue
 			}
-			f.replaceArgs(call, strings.Join(append([]string{w.object, f.handlerText(w.handler, mgr)}, w.predicates...), ", "))
+			f.replaceArgs(call, strings.Join(append([]string{f.Text(w.object), f.handlerText(w.handler, mgr)}, w.predicates...), ", "))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"go/ast"
 	"maps"
 	"path"
@@ -76,7 +77,7 @@ func (p projectFile) detect(files map[string]file) (Layout, error) {
 		return LayoutGo3, nil
 	case slices.Contains(keys, string(LayoutGo2)), p.Version == "2", strings.HasPrefix(p.Version, "3-"):
 		return LayoutGo2, nil
-	case p.Version == "1" && hasFile(files, "cmd/manager/main.go"):
+	case p.Version == "1" && hasFile(files, oldMain):
 		return "", clierr.Failedf("bring it to version 2 first: https://book.kubebuilder.io/migration/legacy/v1vsv2",
 			"the project is of kubebuilder 1, whose config directory migrate does not know")
 	}
@@ -144,10 +145,10 @@ func modulePath(files map[string]file) (string, error) {
 		return "", clierr.Failedf("repair it and run the command again", "go.mod has no module line")
 	}
 	const hint = "add a go.mod with 'go mod init', under the path that the code imports itself by"
-	if !hasFile(files, "cmd/manager/main.go") {
+	if !hasFile(files, oldMain) {
 		return "", clierr.Failedf(hint, "there is no go.mod")
 	}
-	main, err := parseGo("cmd/manager/main.go", files["cmd/manager/main.go"].data)
+	main, err := parseGo(oldMain, files[oldMain].data)
 	if err != nil {
 		return "", err
 	}
@@ -166,8 +167,7 @@ type apiVersion struct {
 	label   string // group without the domain, as PROJECT has it; of go/v2 and go/v3 only
 	version string
 	kinds   []kind
-	code    []string // Go files
-	hub     bool     // other versions are converted to this one
+	hub     bool // other versions are converted to this one
 	// PROJECT, as it will be, has webhooks for it.
 	webhooks bool
 }
@@ -185,12 +185,7 @@ func readAPIs(files map[string]file) ([]*apiVersion, error) {
 	for _, group := range subdirs(files, "pkg/apis") {
 		for _, version := range subdirs(files, "pkg/apis/"+group) {
 			a := &apiVersion{dir: path.Join("pkg/apis", group, version), version: version}
-			for _, name := range inDir(files, a.dir) {
-				if strings.HasSuffix(name, ".go") {
-					a.code = append(a.code, name)
-				}
-			}
-			if err := a.read(files, "pkg/apis/"+group); err != nil {
+			if err := a.read(files); err != nil {
 				return nil, err
 			}
 			if len(a.kinds) > 0 && a.group != "" {
@@ -204,10 +199,11 @@ func readAPIs(files map[string]file) ([]*apiVersion, error) {
 var groupMarker = lazy.Delayed(`(?m)^//\s*\+groupName=(\S+)`)
 
 // read finds the group and the kinds.
-func (a *apiVersion) read(files map[string]file, groupDir string) error {
+func (a *apiVersion) read(files map[string]file) error {
 	constants := map[string]string{}
-	for _, name := range append(inDir(files, groupDir), a.code...) {
-		if !strings.HasSuffix(name, ".go") {
+	var code []*goFile
+	for _, name := range append(inDir(files, path.Dir(a.dir)), inDir(files, a.dir)...) {
+		if path.Ext(name) != ".go" {
 			continue
 		}
 		f, err := parseGo(name, files[name].data)
@@ -215,18 +211,12 @@ func (a *apiVersion) read(files map[string]file, groupDir string) error {
 			return err
 		}
 		f.constants(constants)
+		if path.Dir(name) == a.dir && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(path.Base(name), "zz_generated") {
+			code = append(code, f)
+		}
 	}
-	for _, name := range a.code {
-		f, err := parseGo(name, files[name].data)
-		if err != nil {
-			return err
-		}
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(path.Base(name), "zz_generated") {
-			continue
-		}
-		if g := f.registeredGroup(constants); g != "" {
-			a.group = g
-		}
+	for _, f := range code {
+		a.group = cmp.Or(f.registeredGroup(constants), a.group)
 		if m := groupMarker.FindSubmatch(f.Src); m != nil && a.group == "" {
 			a.group = string(m[1])
 		}
@@ -255,7 +245,7 @@ func (f *goFile) registeredGroup(constants map[string]string) string {
 		if !f.Is(lit.Type, "k8s.io/apimachinery/pkg/runtime/schema", "GroupVersion") {
 			continue
 		}
-		switch v := valueOf(lit, "Group").(type) {
+		switch v := goedit.Field(lit, "Group").(type) {
 		case *ast.BasicLit:
 			group, _ = goedit.StringLiteral(v)
 		case *ast.Ident:

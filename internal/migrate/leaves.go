@@ -101,7 +101,7 @@ func value(n *yaml.Node) string {
 
 // identities are the fields that tell the entries of a list apart, the
 // strongest first.
-func identities() []string { return []string{"mountPath", "name", "path", "port", "containerPort"} }
+var identities = []string{"mountPath", "name", "path", "port", "containerPort"}
 
 // itemOf is what tells the entry of a list from the others: for arguments the
 // flag, for mappings their name, for the rest all of it.
@@ -113,7 +113,7 @@ func itemOf(n *yaml.Node) string {
 		}
 		return n.Value
 	}
-	for _, key := range identities() {
+	for _, key := range identities {
 		if v := scalar(n, key); v != "" {
 			return key + "=" + v
 		}
@@ -220,6 +220,9 @@ func put(doc *yaml.Node, l leaf) bool {
 	return false
 }
 
+// textNode is a text in a document.
+func textNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
 // kindBefore is the kind of a node that a step goes on from, with its tag.
 func kindBefore(s step) (kind yaml.Kind, tag string) {
 	if s.item != "" {
@@ -230,7 +233,7 @@ func kindBefore(s step) (kind yaml.Kind, tag string) {
 
 // addKey adds a value to a mapping, with the comments of its old key.
 func addKey(n, old *yaml.Node, name string, to *yaml.Node) {
-	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
+	key := textNode(name)
 	if old != nil {
 		key = plain(old)
 		key.FootComment = ""

@@ -40,8 +40,7 @@ func (m *migration) mainFile(usual string) (string, error) {
 func (m *migration) moveCommand() {
 	for _, name := range inDir(m.files, path.Dir(newMain)) {
 		if f, err := parseGo(name, m.files[name].data); path.Ext(name) == ".go" && err == nil && f.Tree.Name.Name != "main" {
-			pkg := strings.TrimSuffix(f.Tree.Name.Name, "_test")
-			m.moves[path.Dir(newMain)] = target{"internal/cmd", pkg, pkg}
+			m.moves[path.Dir(newMain)] = "internal/cmd"
 		}
 	}
 }
@@ -64,7 +63,7 @@ func (m *migration) mainFiles(p *oldProgram) {
 		if other == p.file.Name || path.Ext(other) != ".go" || !m.isOfProgram(other) {
 			continue
 		}
-		m.goFile(other, m.inCommand(path.Base(other)), oldWatches)
+		m.goFile(other, m.free(path.Dir(newMain), path.Base(other)), oldWatches)
 	}
 	m.rules = p.rules
 	if len(p.left) == 0 {
@@ -77,10 +76,10 @@ func (m *migration) mainFiles(p *oldProgram) {
 	m.out[keptMain] = o
 }
 
-// inCommand is where a file goes in cmd: under its name, if that is not taken.
-func (m *migration) inCommand(base string) string {
+// free is where a new file goes in a directory: under its name, if that is not taken.
+func (m *migration) free(dir, base string) string {
 	for {
-		name := path.Join(path.Dir(newMain), base)
+		name := path.Join(dir, base)
 		if _, taken := m.out[name]; !taken && !hasFile(m.files, name) {
 			return name
 		}
@@ -119,15 +118,8 @@ func (m *migration) mainRules() error {
 
 // putRules puts markers into a file of their own beside the controllers.
 func (m *migration) putRules(lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	for base := "rbac.go"; ; base = "main_" + base {
-		name := path.Join("internal/controller", base)
-		if _, taken := m.out[name]; !taken {
-			m.put(name, fmt.Appendf(nil, "%spackage controller\n\n%s\n", m.header(), strings.Join(lines, "\n")))
-			return
-		}
+	if len(lines) > 0 {
+		m.put(m.free("internal/controller", "rbac.go"), fmt.Appendf(nil, "%spackage controller\n\n%s\n", m.header(), strings.Join(lines, "\n")))
 	}
 }
 

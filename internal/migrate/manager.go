@@ -23,9 +23,9 @@ func (m *migration) manager(o *object) {
 	doc := o.node.Content[0]
 	i := ownIndex(o)
 	box := find(doc, stepsOf("spec/template/spec/containers")).Content[i]
-	yamledit.Set(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
+	yamledit.Set(box, "name", textNode("manager"))
 	yamledit.Set(box, "args", arguments(o.Spec.Template.Spec.Containers[i]))
-	m.general = append(m.general, Note{Text: restricted})
+	m.know(restricted)
 	m.carryObject(o, managerPath)
 }
 
@@ -161,7 +161,7 @@ func arguments(c container) *yaml.Node {
 			i++
 			a += "=" + args[i]
 		}
-		out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: a})
+		out.Content = append(out.Content, textNode(a))
 	}
 	return out
 }
@@ -181,7 +181,7 @@ func (m *migration) argument(list *yaml.Node, arg string) {
 // no such flag.
 func (m *migration) argumentNode(arg string) *yaml.Node {
 	name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: arg}
+	n := textNode(arg)
 	switch name {
 	case "zap-level":
 		n.Value = "--zap-log-level=" + value

@@ -23,6 +23,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
 )
 
 // Options name the project, and what only the command knows.
@@ -137,6 +138,7 @@ func Make(o Options) (*Plan, error) {
 		return nil, err
 	}
 	m.layout = layout
+	m.readDeploy()
 	switch layout {
 	case LayoutSDK0:
 		err = m.fromSDK0()
@@ -174,7 +176,13 @@ type migration struct {
 	out        map[string]output
 	dropped    map[string]string // why, by old path
 	apis       []*apiVersion
-	moves      map[string]target // of packages, by old directory
+	objects    []*object                   // in deploy
+	operator   *object                     // its Deployment there, nil for none
+	account    string                      // the service account that it ran as, empty for none
+	namespace  string                      // that it was in, empty for none
+	bound      map[string]binding          // the roles there, by kind and name
+	moves      map[string]string           // of packages, by old directory
+	moving     map[string]relayout.Package // those, by old import path, once they were looked for
 	namespaced bool
 	multigroup bool
 	rendered   map[string][]byte         // the new scaffold
@@ -212,7 +220,7 @@ func (m *migration) walk(dir string) error {
 		name := path.Join(dir, e.Name())
 		if isSkipped(name, e.IsDir()) {
 			if name == "bin" || name == "testbin" {
-				m.general = append(m.general, Note{Text: name + " has programs of tools: it stays where it is, and is not in what --output-dir writes."})
+				m.know("%s has programs of tools: it stays where it is, and is not in what --output-dir writes.", name)
 			}
 			continue
 		}
@@ -224,7 +232,7 @@ func (m *migration) walk(dir string) error {
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
 			m.links = append(m.links, name)
-			m.general = append(m.general, Note{Text: name + " is a symbolic link: it stays where it is, and is not in what --output-dir writes."})
+			m.know("%s is a symbolic link: it stays where it is, and is not in what --output-dir writes.", name)
 		}
 		if !e.Type().IsRegular() {
 			continue
@@ -283,6 +291,13 @@ func (m *migration) put(name string, data []byte) {
 // drop takes a file out, for a reason.
 func (m *migration) drop(name, format string, args ...any) {
 	m.dropped[name] = fmt.Sprintf(format, args...)
+}
+
+// know adds something to know that belongs to no file, once.
+func (m *migration) know(format string, args ...any) {
+	if n := (Note{Text: fmt.Sprintf(format, args...)}); !slices.Contains(m.general, n) {
+		m.general = append(m.general, n)
+	}
 }
 
 // note adds something that is left to do in a file.

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"bytes"
-	"fmt"
 	"go/version"
 	"maps"
 	"path"
@@ -107,7 +106,7 @@ func (m *migration) ownModules(f, scaffold *modfile.File) ([]*modfile.Require, e
 			return nil, err
 		}
 		if now.Path != old.Path || !isPlatform(old.Path) && !movedModule(old.Path) {
-			m.general = append(m.general, Note{Text: fmt.Sprintf("go.mod had %s in the place of %s, whose version follows from the scaffold's now: see whether you need it.", strings.TrimSpace(now.Path+" "+now.Version), old.Path)})
+			m.know("go.mod had %s in the place of %s, whose version follows from the scaffold's now: see whether you need it.", strings.TrimSpace(now.Path+" "+now.Version), old.Path)
 		}
 	}
 	for _, x := range f.Exclude {

@@ -18,10 +18,6 @@ import (
 // compiler reads it.
 const keptMain = newMain + ".old"
 
-// importSpec is a package and the name that it is imported by; empty for the
-// package's own.
-type importSpec struct{ path, name string }
-
 // oldProgram is what an old main program gives to the new one, and what it
 // leaves to its owner.
 type oldProgram struct {
@@ -29,7 +25,6 @@ type oldProgram struct {
 	file     *goFile
 	target   *goFile           // the new main program as the scaffold has it
 	imports  map[string]string // paths by local name
-	used     []importSpec      // those that the new main program needs
 	schemes  []string          // calls that add types of other projects to the scheme
 	setup    string            // statements that set controllers up
 	election string            // name of the lease, as Go text; empty for the scaffold's
@@ -217,7 +212,7 @@ func reconcilerOf(call *ast.CallExpr) ast.Expr {
 // portableReconciler says whether the new main program can make a reconciler.
 // Fields that it cannot set are marked.
 func (p *oldProgram) portableReconciler(e ast.Expr) bool {
-	if lit := literalOf(e); lit != nil && lit.Type != nil {
+	if lit := goedit.Literal(e); lit != nil && lit.Type != nil {
 		return p.portable(lit.Type)
 	}
 	_, isCall := e.(*ast.CallExpr)
@@ -239,7 +234,7 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	}
 	p.take(e) // a variable's, maybe
 	made, name := p.file.Text(e), ""
-	if lit := literalOf(e); lit == nil {
+	if lit := goedit.Literal(e); lit == nil {
 		p.use(e)
 	} else {
 		_, name, _ = strings.Cut(p.file.Text(lit.Type), ".")
@@ -258,7 +253,7 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	}
 	setup := controllerSetup(fmt.Sprintf("%s.SetupWithManager(%s)", made, args), strings.TrimSuffix(name, "Reconciler"))
 	if strings.Contains(p.setup, setup) {
-		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d set up %s a second time, which controller-runtime refuses: it is set up once now.", p.file.Name, p.file.Line(s.Pos()), cmp.Or(name, made))})
+		p.m.know("%s:%d set up %s a second time, which controller-runtime refuses: it is set up once now.", p.file.Name, p.file.Line(s.Pos()), cmp.Or(name, made))
 		return true
 	}
 	p.setup += setup
@@ -338,7 +333,7 @@ func (p *oldProgram) canImport(local string) bool {
 
 // today is the path of a package that has moved to another module.
 func (p *oldProgram) today(importPath string) string {
-	return cmp.Or(renamedPackages()[importPath], importPath)
+	return cmp.Or(renamedPackages[importPath], importPath)
 }
 
 // use has the new main program import what an expression calls.
@@ -351,13 +346,11 @@ func (p *oldProgram) use(e ast.Expr) {
 }
 
 func (p *oldProgram) need(local string) {
-	s := importSpec{p.today(p.imports[local]), local}
-	if local == goedit.PackageName(s.path) && local == p.m.packageName(s.path) {
-		s.name = ""
+	at, name := p.today(p.imports[local]), local
+	if local == goedit.PackageName(at) && local == p.m.packageName(at) {
+		name = ""
 	}
-	if !slices.Contains(p.used, s) {
-		p.used = append(p.used, s)
-	}
+	p.target.AddImport(at, name)
 }
 
 // scheme takes over a statement that adds types of another project to the
@@ -405,7 +398,7 @@ func (m *migration) isOwnTypes(importPath string) bool {
 func (p *oldProgram) leads(s ast.Stmt) bool {
 	found := goedit.Has(s, func(c *ast.CallExpr) bool { return p.file.isAny(c.Fun, "Become", operatorSDK+"pkg/leader", leaderLib) })
 	if found {
-		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d led for life (leader.Become). The new main program holds a lease (--leader-elect): stop the old operator before the new one starts. The guide on leader election has leader-for-life.", p.file.Name, p.file.Line(s.Pos()))})
+		p.m.know("%s:%d led for life (leader.Become). The new main program holds a lease (--leader-elect): stop the old operator before the new one starts. The guide on leader election has leader-for-life.", p.file.Name, p.file.Line(s.Pos()))
 	}
 	return found
 }

@@ -62,14 +62,13 @@ func (m *migration) csvBase(name string) {
 	if meta == nil || spec == nil {
 		return
 	}
-	text := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
-	yamledit.Set(meta, "name", text(m.projectName()+".v0.0.0"))
-	yamledit.Set(meta, "namespace", text("placeholder"))
+	yamledit.Set(meta, "name", textNode(m.projectName()+".v0.0.0"))
+	yamledit.Set(meta, "namespace", textNode("placeholder"))
 	if a := yamledit.Value(meta, "annotations"); a != nil {
-		yamledit.Set(a, "alm-examples", text("[]"))
+		yamledit.Set(a, "alm-examples", textNode("[]"))
 	}
 	yamledit.Remove(spec, "install")
-	yamledit.Set(spec, "version", text("0.0.0"))
+	yamledit.Set(spec, "version", textNode("0.0.0"))
 	yamledit.Remove(spec, "replaces")
 	yamledit.Remove(spec, "skips")
 	data, err := yamledit.Encode(docs[0])
@@ -94,10 +93,7 @@ func (m *migration) packageDir(pkg string) {
 				m.keep(name, path.Join("bundle", sub, path.Base(name)), m.files[name].data)
 			}
 		case semver.IsValid("v" + strings.TrimPrefix(sub, "v")):
-			n := Note{Text: fmt.Sprintf("%s has package manifests, the format before bundles, and stays: 'mysdk pkgman-to-bundle %[1]s' makes bundles of them.", dir)}
-			if !slices.Contains(m.general, n) {
-				m.general = append(m.general, n)
-			}
+			m.know("%s has package manifests, the format before bundles, and stays: 'mysdk pkgman-to-bundle %[1]s' makes bundles of them.", dir)
 		}
 	}
 }

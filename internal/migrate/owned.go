@@ -3,7 +3,6 @@ package migrate
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -53,8 +52,8 @@ func (m *migration) managerRole(name string) {
 		m.roles[o.Metadata.Name] = o.Metadata.Name != "" // an object without a roleRef names none
 	}
 	if m.putRules(lines); len(missing) > 0 {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("No +kubebuilder:rbac marker had the rules of %s for %s: they are markers in internal/controller now, as 'mysdk generate' writes the role from markers only.",
-			name, strings.Join(slices.Compact(slices.Sorted(slices.Values(missing))), ", "))})
+		m.know("No +kubebuilder:rbac marker had the rules of %s for %s: they are markers in internal/controller now, as 'mysdk generate' writes the role from markers only.",
+			name, strings.Join(slices.Compact(slices.Sorted(slices.Values(missing))), ", "))
 	}
 }
 

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"go/ast"
 	"slices"
 	"strconv"
@@ -46,34 +47,32 @@ const (
 
 // renamedPackages are packages that have another path today and the same
 // members.
-func renamedPackages() map[string]string {
-	return map[string]string{
-		"sigs.k8s.io/controller-runtime/pkg/runtime/log":                                           crLog,
-		"sigs.k8s.io/controller-runtime/pkg/runtime/signals":                                       "sigs.k8s.io/controller-runtime/pkg/manager/signals",
-		"sigs.k8s.io/controller-runtime/pkg/runtime/scheme":                                        crScheme,
-		operatorSDK + "pkg/predicate":                                                              crPredicate,
-		operatorSDK + "pkg/leader":                                                                 operatorLib + "/leader",
-		"k8s.io/api/apps/v1beta1":                                                                  "k8s.io/api/apps/v1",
-		"k8s.io/api/apps/v1beta2":                                                                  "k8s.io/api/apps/v1",
-		"k8s.io/api/autoscaling/v2beta2":                                                           "k8s.io/api/autoscaling/v2",
-		"k8s.io/api/batch/v1beta1":                                                                 "k8s.io/api/batch/v1",
-		"k8s.io/api/batch/v2alpha1":                                                                "k8s.io/api/batch/v1",
-		"k8s.io/api/coordination/v1beta1":                                                          "k8s.io/api/coordination/v1",
-		"k8s.io/api/rbac/v1alpha1":                                                                 "k8s.io/api/rbac/v1",
-		"k8s.io/api/rbac/v1beta1":                                                                  "k8s.io/api/rbac/v1",
-		"k8s.io/api/scheduling/v1beta1":                                                            "k8s.io/api/scheduling/v1",
-		"k8s.io/api/storage/v1beta1":                                                               "k8s.io/api/storage/v1",
-		"github.com/coreos/prometheus-operator/pkg/apis/monitoring":                                "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring",
-		"github.com/coreos/prometheus-operator/pkg/apis/monitoring/v1":                             "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1",
-		"github.com/googleapis/gnostic/OpenAPIv2":                                                  "github.com/google/gnostic-models/openapiv2",
-		"github.com/googleapis/gnostic/openapiv2":                                                  "github.com/google/gnostic-models/openapiv2",
-		"github.com/jetstack/cert-manager/pkg/apis/certmanager/v1":                                 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1",
-		"github.com/jetstack/cert-manager/pkg/apis/meta/v1":                                        "github.com/cert-manager/cert-manager/pkg/apis/meta/v1",
-		"github.com/onsi/ginkgo":                                                                   "github.com/onsi/ginkgo/v2",
-		"github.com/operator-framework/operator-sdk/pkg/apis/operators":                            "github.com/operator-framework/api/pkg/operators",
-		"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1alpha1": "github.com/operator-framework/api/pkg/operators/v1alpha1",
-		"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1":       "github.com/operator-framework/api/pkg/operators/v1",
-	}
+var renamedPackages = map[string]string{
+	"sigs.k8s.io/controller-runtime/pkg/runtime/log":                                           crLog,
+	"sigs.k8s.io/controller-runtime/pkg/runtime/signals":                                       "sigs.k8s.io/controller-runtime/pkg/manager/signals",
+	"sigs.k8s.io/controller-runtime/pkg/runtime/scheme":                                        crScheme,
+	operatorSDK + "pkg/predicate":                                                              crPredicate,
+	operatorSDK + "pkg/leader":                                                                 operatorLib + "/leader",
+	"k8s.io/api/apps/v1beta1":                                                                  "k8s.io/api/apps/v1",
+	"k8s.io/api/apps/v1beta2":                                                                  "k8s.io/api/apps/v1",
+	"k8s.io/api/autoscaling/v2beta2":                                                           "k8s.io/api/autoscaling/v2",
+	"k8s.io/api/batch/v1beta1":                                                                 "k8s.io/api/batch/v1",
+	"k8s.io/api/batch/v2alpha1":                                                                "k8s.io/api/batch/v1",
+	"k8s.io/api/coordination/v1beta1":                                                          "k8s.io/api/coordination/v1",
+	"k8s.io/api/rbac/v1alpha1":                                                                 "k8s.io/api/rbac/v1",
+	"k8s.io/api/rbac/v1beta1":                                                                  "k8s.io/api/rbac/v1",
+	"k8s.io/api/scheduling/v1beta1":                                                            "k8s.io/api/scheduling/v1",
+	"k8s.io/api/storage/v1beta1":                                                               "k8s.io/api/storage/v1",
+	"github.com/coreos/prometheus-operator/pkg/apis/monitoring":                                "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring",
+	"github.com/coreos/prometheus-operator/pkg/apis/monitoring/v1":                             "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1",
+	"github.com/googleapis/gnostic/OpenAPIv2":                                                  "github.com/google/gnostic-models/openapiv2",
+	"github.com/googleapis/gnostic/openapiv2":                                                  "github.com/google/gnostic-models/openapiv2",
+	"github.com/jetstack/cert-manager/pkg/apis/certmanager/v1":                                 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1",
+	"github.com/jetstack/cert-manager/pkg/apis/meta/v1":                                        "github.com/cert-manager/cert-manager/pkg/apis/meta/v1",
+	"github.com/onsi/ginkgo":                                                                   "github.com/onsi/ginkgo/v2",
+	"github.com/operator-framework/operator-sdk/pkg/apis/operators":                            "github.com/operator-framework/api/pkg/operators",
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1alpha1": "github.com/operator-framework/api/pkg/operators/v1alpha1",
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1":       "github.com/operator-framework/api/pkg/operators/v1",
 }
 
 // splitPackages are packages whose members went to several places: a file that
@@ -98,15 +97,13 @@ func splitPackages(importPath, member string) string {
 
 // unservedPackages still compile, or did for long, but no API server of today
 // has what they describe.
-func unservedPackages() map[string]string {
-	return map[string]string{
-		extensionsV1:                                                    "extensions/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
-		"k8s.io/api/networking/v1beta1":                                 "networking/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
-		"k8s.io/api/policy/v1beta1":                                     "policy/v1beta1 was removed in Kubernetes 1.25: PodSecurityPolicy has no successor as an object",
-		"k8s.io/api/autoscaling/v2beta1":                                "autoscaling/v2beta1 was removed in Kubernetes 1.25: use autoscaling/v2, whose metrics have other fields",
-		"k8s.io/api/admissionregistration/v1beta1":                      "admissionregistration/v1beta1 was removed in Kubernetes 1.22: use admissionregistration/v1, which needs sideEffects and admissionReviewVersions",
-		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1": "apiextensions.k8s.io/v1beta1 was removed in Kubernetes 1.22: use apiextensions/v1, where each version has its schema",
-	}
+var unservedPackages = map[string]string{
+	extensionsV1:                                                    "extensions/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
+	"k8s.io/api/networking/v1beta1":                                 "networking/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
+	"k8s.io/api/policy/v1beta1":                                     "policy/v1beta1 was removed in Kubernetes 1.25: PodSecurityPolicy has no successor as an object",
+	"k8s.io/api/autoscaling/v2beta1":                                "autoscaling/v2beta1 was removed in Kubernetes 1.25: use autoscaling/v2, whose metrics have other fields",
+	"k8s.io/api/admissionregistration/v1beta1":                      "admissionregistration/v1beta1 was removed in Kubernetes 1.22: use admissionregistration/v1, which needs sideEffects and admissionReviewVersions",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1": "apiextensions.k8s.io/v1beta1 was removed in Kubernetes 1.22: use apiextensions/v1, where each version has its schema",
 }
 
 // hasAnyPrefix says whether s begins with one of the prefixes.
@@ -120,13 +117,9 @@ var v1Only = lazy.Delayed(`^(pkg/apis/(?:certmanager|acme)/)v1(?:alpha|beta)[0-9
 // renameImports gives packages that moved their new paths. The names by which
 // the file calls them stay.
 func renameImports(f *goFile) {
-	renamed := renamedPackages()
 	for _, spec := range f.Tree.Imports {
 		old := goedit.PathOf(spec)
-		to := renamed[old]
-		if to == "" {
-			to = f.onlyPlace(old)
-		}
+		to := cmp.Or(renamedPackages[old], f.onlyPlace(old))
 		if rest, ok := strings.CutPrefix(old, "github.com/jetstack/cert-manager/"); ok && to == "" {
 			to = "github.com/cert-manager/cert-manager/" + v1Only.ReplaceAllString(rest, "${1}v1")
 		}
@@ -137,7 +130,7 @@ func renameImports(f *goFile) {
 		if strings.HasPrefix(old, "k8s.io/code-generator/cmd/") {
 			f.todo(spec, "the generators of k8s.io/code-generator take other arguments today: run them by kube_codegen.sh, or 'mysdk generate'")
 		}
-		if why := unservedPackages()[old]; why != "" {
+		if why := unservedPackages[old]; why != "" {
 			f.todo(spec, "%s", why)
 		}
 	}
@@ -157,14 +150,13 @@ func (f *goFile) repath(spec *ast.ImportSpec, to string) {
 // onlyPlace is where all members of a package went that the file uses, empty
 // where there are several places or none.
 func (f *goFile) onlyPlace(importPath string) string {
-	to, mixed := "", false
-	for _, member := range f.members(importPath) {
+	to := ""
+	for i, member := range f.members(importPath) {
 		place := splitPackages(importPath, member)
-		mixed = mixed || place == "" || to != "" && to != place
+		if i > 0 && place != to {
+			return ""
+		}
 		to = place
-	}
-	if mixed {
-		return ""
 	}
 	return to
 }

@@ -56,41 +56,37 @@ func quoted(values []string) []string {
 	return out
 }
 
-// account is the service account that the operator ran as, empty for none.
-func (m *migration) account() string {
-	if d := m.readDeployment(); d != nil {
-		return cmp.Or(d.Spec.Template.Spec.ServiceAccountName, d.Spec.Template.Spec.ServiceAccount)
-	}
-	return ""
-}
-
 // binding is who a role is bound to, and by what.
 type binding struct {
 	own, others     bool // the operator's service account, somebody else
 	here, clustered bool // by a RoleBinding, by a ClusterRoleBinding
 }
 
-// bindings are those of each role, by its kind and name.
-func (m *migration) bindings() map[string]binding {
-	account := m.account()
-	out := map[string]binding{}
-	for _, o := range m.deployed() {
+// readBindings finds out who the roles in deploy are bound to.
+func (m *migration) readBindings() {
+	m.bound = map[string]binding{}
+	for _, o := range m.objects {
 		if !o.binds() || o.isExample() {
 			continue
 		}
-		b := out[o.RoleRef.Kind+"/"+o.RoleRef.Name]
+		b := m.bound[o.boundTo()]
 		for _, s := range o.Subjects {
-			own := account == "" || s.Name == account
+			own := m.account == "" || s.Name == m.account
 			b.own, b.others = b.own || own, b.others || !own
 			b.here, b.clustered = b.here || own && o.Kind == "RoleBinding", b.clustered || own && o.Kind == "ClusterRoleBinding"
 		}
-		out[o.RoleRef.Kind+"/"+o.RoleRef.Name] = b
+		m.bound[o.boundTo()] = b
 	}
-	return out
 }
 
 // binds says whether an object gives a role to somebody.
 func (o *object) binds() bool { return o.Kind == "RoleBinding" || o.Kind == "ClusterRoleBinding" }
+
+func (o *object) isRole() bool { return o.Kind == "Role" || o.Kind == "ClusterRole" }
+
+// key names a role, and boundTo the one that a binding is of.
+func (o *object) key() string     { return o.Kind + "/" + o.Metadata.Name }
+func (o *object) boundTo() string { return o.RoleRef.Kind + "/" + o.RoleRef.Name }
 
 var exampleDir = lazy.Delayed(`(?i)/(examples?|samples?|demos?|e2e|test[^/]*)/`)
 
@@ -101,28 +97,28 @@ func (o *object) isExample() bool { return exampleDir.MatchString("/" + o.file) 
 // isOwnRight says whether an object is about the rights of the operator's
 // account, or a role that becomes a part of the cluster's own.
 func (m *migration) isOwnRight(o *object) bool {
-	account := m.account()
-	switch o.Kind {
-	case "Role", "ClusterRole":
-		return !o.isExample() && (o.isAggregated() || m.bindings()[o.Kind+"/"+o.Metadata.Name].own)
-	case "RoleBinding", "ClusterRoleBinding":
-		return !o.isExample() && (account == "" || slices.ContainsFunc(o.Subjects, func(s subject) bool { return s.Name == account }))
+	switch {
+	case o.isExample():
+		return false
+	case o.isRole():
+		return o.isAggregated() || m.bound[o.key()].own
 	}
-	return false
+	return o.binds() && (m.account == "" || m.isForAccount(o))
+}
+
+// isForAccount says whether the operator's service account is a subject of a
+// binding.
+func (m *migration) isForAccount(o *object) bool {
+	return slices.ContainsFunc(o.Subjects, func(s subject) bool { return s.Name == m.account })
 }
 
 // ownRoles are the roles that are bound to the operator's service account, or
 // to nobody. A role that is a part of the cluster's own is for users.
 func (m *migration) ownRoles() []*object {
-	bound := m.bindings()
-	var out []*object
-	for _, o := range m.deployed() {
-		b := bound[o.Kind+"/"+o.Metadata.Name]
-		if (o.Kind == "Role" || o.Kind == "ClusterRole") && !m.isForeign(o) && !o.isExample() && (b.own || !b.others && !o.isAggregated()) {
-			out = append(out, o)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(m.objects), func(o *object) bool {
+		b := m.bound[o.key()]
+		return !o.isRole() || m.isForeign(o) || o.isExample() || !b.own && (b.others || o.isAggregated())
+	})
 }
 
 // isForeign says whether a role or binding is for another namespace than the
@@ -130,27 +126,15 @@ func (m *migration) ownRoles() []*object {
 // only.
 func (m *migration) isForeign(o *object) bool {
 	in := o.Metadata.Namespace
-	if o.Kind == "Namespace" {
+	switch {
+	case o.Kind == "Namespace" && m.namespace == "": // of several it may be any
+		return slices.ContainsFunc(m.objects, func(other *object) bool { return other.Kind == "Namespace" && other != o })
+	case o.Kind == "Namespace":
 		in = o.Metadata.Name
-	} else if o.Kind != "Role" && o.Kind != "RoleBinding" || in == "" {
+	case o.Kind != "Role" && o.Kind != "RoleBinding" || in == "" || m.namespace == "":
 		return false
 	}
-	own, namespaces := "", 0
-	if d := m.readDeployment(); d != nil {
-		own = d.Metadata.Namespace
-	}
-	for _, other := range m.deployed() {
-		if own == "" && other.Kind == "ServiceAccount" && other.Metadata.Name == m.account() {
-			own = other.Metadata.Namespace
-		}
-		if other.Kind == "Namespace" {
-			namespaces++
-		}
-	}
-	if own == "" { // of several namespaces it may be any
-		return o.Kind == "Namespace" && namespaces > 1
-	}
-	return in != own
+	return in != m.namespace
 }
 
 // isAggregated says whether a role's rules become those of another role, such
@@ -167,10 +151,9 @@ func (o *object) isAggregated() bool {
 // oldAccount tells of bindings that stay and name the operator's service
 // account, which has another name now.
 func (m *migration) oldAccount(file string, list []*object) {
-	account := m.account()
 	for _, o := range list {
-		if account != "" && slices.ContainsFunc(o.Subjects, func(s subject) bool { return s.Name == account }) {
-			m.note(file, "the %s %s is for the ServiceAccount %s, which is controller-manager now: name that one in its subjects", o.Kind, o.Metadata.Name, account)
+		if m.account != "" && m.isForAccount(o) {
+			m.note(file, "the %s %s is for the ServiceAccount %s, which is controller-manager now: name that one in its subjects", o.Kind, o.Metadata.Name, m.account)
 		}
 	}
 }
@@ -178,9 +161,9 @@ func (m *migration) oldAccount(file string, list []*object) {
 // widened tells of a ClusterRole that the operator had in one namespace: by
 // markers it has it in all of them.
 func (m *migration) widened(o *object) {
-	if b := m.bindings()[o.Kind+"/"+o.Metadata.Name]; o.Kind == "ClusterRole" && b.here && !b.clustered {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("A RoleBinding gave the operator the ClusterRole %s in one namespace. Its rules are for all namespaces now: add namespace=%s-system to their markers to keep them in one.",
-			o.Metadata.Name, m.projectName())})
+	if b := m.bound[o.key()]; o.Kind == "ClusterRole" && b.here && !b.clustered {
+		m.know("A RoleBinding gave the operator the ClusterRole %s in one namespace. Its rules are for all namespaces now: add namespace=%s-system to their markers to keep them in one.",
+			o.Metadata.Name, m.projectName())
 	}
 }
 

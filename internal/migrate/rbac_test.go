@@ -15,6 +15,7 @@ func newMigration(files map[string]string) *migration {
 	for name, text := range files {
 		m.files[name] = file{data: []byte(text), mode: 0o644}
 	}
+	m.readDeploy()
 	return m
 }
 

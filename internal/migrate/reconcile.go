@@ -3,7 +3,6 @@ package migrate
 import (
 	"go/ast"
 	"go/token"
-	"strings"
 
 	"github.com/example/mysdk/internal/controllernames"
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -30,14 +29,6 @@ func (f *goFile) function(name string) *ast.FuncDecl {
 		}
 	}
 	return nil
-}
-
-// typeOf is the type in the text of an empty value: &T{} or new(T).
-func typeOf(value string) string {
-	if t, ok := strings.CutPrefix(value, "new("); ok {
-		return strings.TrimSuffix(t, ")")
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(value, "&"), "{}")
 }
 
 // reconcileContexts gives Reconcile its context.

@@ -130,13 +130,13 @@ func today(doc *yaml.Node) {
 			comment := text.HeadComment
 			text.HeadComment = ""
 			list.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: e.Line, HeadComment: comment,
-				Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, &text}}
+				Content: []*yaml.Node{textNode(key), &text}}
 		}
 	}
 	if list := find(doc, stepsOf("spec/endpoints")); list != nil && scalar(doc, "kind") == "ServiceMonitor" {
 		for _, e := range list.Content {
 			if e.Kind == yaml.MappingNode && yamledit.Value(e, "path") == nil {
-				yamledit.Set(e, "path", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "/metrics"})
+				yamledit.Set(e, "path", textNode("/metrics"))
 			}
 		}
 	}

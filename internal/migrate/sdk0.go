@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
@@ -16,15 +15,7 @@ import (
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/goedit"
-	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
-
-// target is where a package goes.
-type target struct {
-	dir     string // new directory
-	oldName string
-	name    string // new name
-}
 
 // fromSDK0 migrates the layout of operator-sdk v0.x.
 func (m *migration) fromSDK0() error {
@@ -78,39 +69,19 @@ func isYAML(name string) bool {
 
 // place decides where packages go.
 func (m *migration) place() error {
-	m.moves = map[string]target{"pkg/apis": {"api", "apis", "apis"}}
+	m.moves = map[string]string{"pkg/apis": "api", "pkg/controller": "internal/controller"}
 	for _, a := range m.apis {
 		group, _, _ := strings.Cut(a.group, ".")
-		to := path.Join("api", a.version)
+		m.moves[a.dir] = path.Join("api", a.version)
 		if m.multigroup {
-			to = path.Join("api", group, a.version)
+			m.moves[a.dir] = path.Join("api", group, a.version)
 		}
-		m.moves[a.dir] = target{to, a.version, a.version}
 		if g := path.Dir(a.dir); m.hasCode(g) {
-			m.moves[g] = target{path.Join("api", group), path.Base(g), path.Base(g)}
+			m.moves[g] = path.Join("api", group)
 		}
-	}
-	m.moves["pkg/controller"] = target{"internal/controller", "controller", "controller"}
-	for _, dir := range subdirs(m.files, "pkg/controller") {
-		m.moves[path.Join("pkg/controller", dir)] = target{path.Join("internal/controller", dir), dir, dir}
 	}
 	m.moveCommand()
-	m.placeBelow()
-	m.packageNames()
 	return nil
-}
-
-// packageNames has the packages that move called what their clauses say, which
-// need not be what their directories are called.
-func (m *migration) packageNames() {
-	for dir, t := range m.moves {
-		old := m.packageName(path.Join(m.module, dir))
-		if t.name == t.oldName {
-			t.name = old
-		}
-		t.oldName = old
-		m.moves[dir] = t
-	}
 }
 
 // packageName is what a package calls itself, which imports of the project's own
@@ -129,18 +100,6 @@ func (m *migration) packageName(importPath string) string {
 		return cmp.Or(name, path.Base(dir))
 	}
 	return goedit.PackageName(importPath)
-}
-
-// placeBelow has the packages below those that move go along.
-func (m *migration) placeBelow() {
-	below := map[string]target{}
-	for name := range m.files {
-		dir := path.Dir(name)
-		if _, known := m.moves[dir]; !known && path.Ext(name) == ".go" && m.along(name) != name {
-			below[dir] = target{path.Dir(m.along(name)), path.Base(dir), path.Base(dir)}
-		}
-	}
-	maps.Copy(m.moves, below)
 }
 
 // hasCode says whether a directory has Go files that declare something.
@@ -167,12 +126,12 @@ func (m *migration) projectFile() ([]byte, error) {
 		for _, k := range a.kinds {
 			r := map[string]any{
 				"api": map[string]any{"crdVersion": "v1", "namespaced": !k.clustered}, "domain": own, "group": group, "kind": k.name,
-				"path": path.Join(m.module, m.moves[a.dir].dir), "version": a.version,
+				"path": path.Join(m.module, m.moved(a.dir)), "version": a.version,
 			}
 			if k.clustered {
 				r["api"] = map[string]any{"crdVersion": "v1"}
 			}
-			if k.crd != nil && !isRegularPlural(k.name, k.crd.Spec.Names.Plural) {
+			if k.crd != nil && !slices.Contains([]string{"", project.RegularPlural(k.name)}, k.crd.Spec.Names.Plural) {
 				r["plural"] = k.crd.Spec.Names.Plural
 			}
 			if controlled[path.Join(m.module, a.dir, k.name)] {
@@ -192,25 +151,7 @@ func (m *migration) projectFile() ([]byte, error) {
 	if m.namespaced {
 		p["namespaced"] = true
 	}
-	text, err := yamledit.Encode(p)
-	if err != nil {
-		return nil, err
-	}
-	f, err := project.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	return f.Bytes()
-}
-
-// isRegularPlural says whether a plural is the one that PROJECT leaves out.
-func isRegularPlural(kind, plural string) bool {
-	f, err := project.Parse([]byte("version: \"3\"\nresources:\n- {group: g, domain: d, version: v1, kind: " + kind + "}\n"))
-	if err != nil || plural == "" {
-		return plural == ""
-	}
-	p := f.Project()
-	return len(p.Resources) == 1 && p.Resources[0].Plural == plural
+	return projectText(p)
 }
 
 // domain is what the groups have behind their first label, of the group that
@@ -226,8 +167,8 @@ var notName = lazy.Delayed(`[^a-z0-9-]+`)
 // the names made of it are not too long.
 func (m *migration) projectName() string {
 	name := path.Base(m.module)
-	if d := m.readDeployment(); d != nil && d.Metadata.Name != "" {
-		name = d.Metadata.Name
+	if m.operator != nil {
+		name = cmp.Or(m.operator.Metadata.Name, name)
 	}
 	name = strings.Trim(notName.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if project.CheckName(name) != nil {
@@ -246,8 +187,9 @@ func (m *migration) controlled() map[string]bool {
 	for f := range m.parse(m.ownCode()) {
 		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
 			w, ok := f.readWatch(call)
-			if lit := literalOf(w.handler); ok && lit != nil && f.Is(lit.Type, crHandler, "EnqueueRequestForObject") {
-				alias, name, _ := strings.Cut(typeOf(w.object), ".")
+			lit, object := goedit.Literal(w.handler), goedit.Literal(w.object)
+			if ok && lit != nil && object != nil && f.Is(lit.Type, crHandler, "EnqueueRequestForObject") {
+				alias, name, _ := strings.Cut(f.Text(object.Type), ".")
 				out[path.Join(f.ImportPath(alias), name)] = true
 			}
 		}
@@ -262,7 +204,6 @@ func (m *migration) scaffold() error {
 	if err != nil {
 		return err
 	}
-	m.put(project.FileName, append([]byte(project.FileHeader), text...))
 	return m.renderBare(text)
 }
 
@@ -277,8 +218,8 @@ func (m *migration) goFile(name, to string, more ...pass) {
 		more = nil
 	}
 	r := relayout.Rewrite{Packages: m.packages(), Climb: strings.Count(to, "/") - strings.Count(name, "/")}
-	if t, ok := m.moves[path.Dir(name)]; ok && path.Dir(to) != path.Dir(name) {
-		r.Own = &relayout.Package{Path: path.Join(m.module, t.dir), OldName: t.oldName, Name: t.name}
+	if p, ok := r.Packages[path.Join(m.module, path.Dir(name))]; ok && path.Dir(to) != path.Dir(name) {
+		r.Own = &p
 	}
 	data, err := r.Go(name, data)
 	if err != nil {
@@ -293,13 +234,26 @@ func (m *migration) goFile(name, to string, more ...pass) {
 	m.keep(name, to, data)
 }
 
-// packages are those that move, by their old import paths.
+// packages are those that move, by their old import paths. They are called what
+// their clauses say, which need not be what their directories are called.
 func (m *migration) packages() map[string]relayout.Package {
-	out := map[string]relayout.Package{}
-	for dir, t := range m.moves {
-		out[path.Join(m.module, dir)] = relayout.Package{Path: path.Join(m.module, t.dir), OldName: t.oldName, Name: t.name}
+	if m.moving != nil {
+		return m.moving
 	}
-	return out
+	m.moving = map[string]relayout.Package{}
+	for name := range m.files {
+		dir, to := path.Dir(name), path.Dir(m.along(name))
+		at := path.Join(m.module, dir)
+		if _, known := m.moving[at]; known || dir == to || path.Ext(name) != ".go" {
+			continue
+		}
+		p := relayout.Package{Path: path.Join(m.module, to), OldName: m.packageName(at)}
+		if p.Name = p.OldName; dir == "controllers" {
+			p.Name = "controller"
+		}
+		m.moving[at] = p
+	}
+	return m.moving
 }
 
 // kindsByPath are the project's kinds by their packages' new import paths.
@@ -307,7 +261,7 @@ func (m *migration) kindsByPath() map[string][]string {
 	out := map[string][]string{}
 	for _, a := range m.apis {
 		for _, k := range a.kinds {
-			p := path.Join(m.module, m.moves[a.dir].dir)
+			p := path.Join(m.module, m.moved(a.dir))
 			out[p] = append(out[p], k.name)
 		}
 	}
@@ -317,12 +271,13 @@ func (m *migration) kindsByPath() map[string][]string {
 // along is where a file goes with the package that it is in, or below. Programs
 // below cmd stay.
 func (m *migration) along(name string) string {
-	dirs := slices.Collect(maps.Keys(m.moves))
-	sort.Slice(dirs, func(i, j int) bool { return len(dirs[i]) > len(dirs[j]) })
-	for _, dir := range dirs {
-		if rest, ok := strings.CutPrefix(name, dir+"/"); ok && (dir != path.Dir(newMain) || path.Dir(name) == dir) {
-			return path.Join(m.moves[dir].dir, rest)
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if to, moves := m.moves[dir]; moves && (dir != path.Dir(newMain) || dir == path.Dir(name)) {
+			return to + strings.TrimPrefix(name, dir)
 		}
 	}
 	return name
 }
+
+// moved is where a directory goes.
+func (m *migration) moved(dir string) string { return path.Dir(m.along(dir + "/x")) }

@@ -33,9 +33,11 @@ func (f *goFile) customValidator(fn *ast.FuncDecl) {
 		return
 	}
 	f.Replace(results, "("+f.Need(crAdmission, "")+".Warnings, error)")
-	for r := range returns(fn.Body) {
-		if len(r.Results) == 1 {
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		if r, ok := n.(*ast.ReturnStmt); ok && len(r.Results) == 1 {
 			f.Insert(r.Results[0].Pos(), "nil, ")
 		}
-	}
+		_, inner := n.(*ast.FuncLit)
+		return !inner
+	})
 }

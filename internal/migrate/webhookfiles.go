@@ -20,25 +20,17 @@ const (
 // webhookFile is what the package of a kind has of old webhooks, in whatever
 // files: methods of the type itself, which the manager called.
 type webhookFile struct {
-	kind, version, group string
-	old                  string // directory of the types as it was
-	dir                  string // and as it will be
-	byGroup              bool
-	setUp                string         // the file that sets them up, empty for none
-	methods              map[string]int // number of results
-	files                map[string]bool
-	markers              []string
-	hub                  bool
-	custom               bool   // SetupWebhookWithManager names types of the user's that do the work
-	more                 bool   // SetupWebhookWithManager does more than that
-	other                string // what sets them up in the place of the type, and where; empty for nothing
-}
-
-func (m *migration) newWebhookFile(a *apiVersion) *webhookFile {
-	return &webhookFile{
-		version: a.version, kind: a.kinds[0].name, group: a.label, byGroup: m.multigroup && a.label != "", hub: a.hub,
-		old: a.dir, dir: path.Dir(m.along(a.dir + "/types.go")), methods: map[string]int{}, files: map[string]bool{},
-	}
+	*apiVersion
+	kind    string
+	to      string         // directory of the types as it will be
+	below   string         // internal/webhook: the group's directory, where there is one
+	setUp   string         // the file that sets them up, empty for none
+	methods map[string]int // number of results
+	files   map[string]bool
+	markers []string
+	custom  bool   // SetupWebhookWithManager names types of the user's that do the work
+	more    bool   // SetupWebhookWithManager does more than that
+	other   string // what sets them up in the place of the type, and where; empty for nothing
 }
 
 // webhooks reads the webhooks of the project's kinds. The server converts for
@@ -46,7 +38,10 @@ func (m *migration) newWebhookFile(a *apiVersion) *webhookFile {
 func (m *migration) webhooks() []*webhookFile {
 	var out []*webhookFile
 	for _, a := range m.apis {
-		w := m.newWebhookFile(a)
+		w := &webhookFile{apiVersion: a, kind: a.kinds[0].name, to: m.moved(a.dir), methods: map[string]int{}, files: map[string]bool{}}
+		if m.multigroup {
+			w.below = a.label
+		}
 		for f := range m.parse(m.codeIn(a.dir)) {
 			w.read(f)
 		}
@@ -63,7 +58,7 @@ func (m *migration) webhooks() []*webhookFile {
 		out = append(out, w)
 	}
 	for _, w := range out {
-		for f := range m.parse(m.codeIn(w.old)) {
+		for f := range m.parse(m.codeIn(w.dir)) {
 			w.readMarkers(f, out)
 		}
 	}
@@ -105,7 +100,7 @@ func (w *webhookFile) read(f *goFile) {
 
 // readMarkers finds the markers in a file that are of the kind's webhooks.
 func (w *webhookFile) readMarkers(f *goFile, all []*webhookFile) {
-	mates := slices.DeleteFunc(slices.Clone(all), func(o *webhookFile) bool { return o.old != w.old })
+	mates := slices.DeleteFunc(slices.Clone(all), func(o *webhookFile) bool { return o.dir != w.dir })
 	for _, group := range f.Tree.Comments {
 		for _, c := range group.List {
 			if strings.Contains(c.Text, webhookMarker) && markedBy(f, c, mates) == w {

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"go/ast"
@@ -81,7 +82,7 @@ func (w *webhookFile) calls(m *migration) pass {
 			if !ok || sel.Sel.Name != setupWebhook {
 				continue
 			}
-			if lit := literalOf(ast.Unparen(sel.X)); lit != nil && f.Is(lit.Type, path.Join(m.module, w.dir), w.kind) {
+			if lit := goedit.Literal(ast.Unparen(sel.X)); lit != nil && f.Is(lit.Type, path.Join(m.module, w.to), w.kind) {
 				name := f.Need(path.Join(m.module, path.Dir(w.target())), "webhook"+w.version)
 				f.Replace(call.Fun, fmt.Sprintf("%s.Setup%sWebhookWithManager", name, w.kind))
 			}
@@ -97,7 +98,7 @@ var webhookText string
 // them up is in the old main program.
 func (w *webhookFile) write(m *migration) {
 	data := map[string]any{
-		"Header": m.header(), "Version": w.version, "Kind": w.kind, "Alias": w.alias(), "Types": path.Join(m.module, w.dir),
+		"Header": m.header(), "Version": w.version, "Kind": w.kind, "Alias": w.alias(), "Types": path.Join(m.module, w.to),
 		"Custom": w.custom, "Todo": "", "Defaulter": "", "Validator": "",
 	}
 	_, defaults := w.methods["Default"]
@@ -108,7 +109,7 @@ func (w *webhookFile) write(m *migration) {
 		data["Todo"] = todoLine("%s sets them up: make one here as %s does, and return what its %s(mgr) returns", w.other, keptMain, setupWebhook)
 	case !defaults && !validates && !w.hub:
 		if !w.more {
-			m.general = append(m.general, Note{Text: fmt.Sprintf("%s set up a webhook without defaults and validation, of a version that the others are not converted to: it did nothing, and is gone.", w.setUp)})
+			m.know("%s set up a webhook without defaults and validation, of a version that the others are not converted to: it did nothing, and is gone.", w.setUp)
 		}
 		return
 	default:
@@ -126,19 +127,12 @@ func (w *webhookFile) write(m *migration) {
 
 // target is the file of the kind's webhooks.
 func (w *webhookFile) target() string {
-	dir := path.Join("internal/webhook", w.version)
-	if w.byGroup {
-		dir = path.Join("internal/webhook", w.group, w.version)
-	}
-	return path.Join(dir, strings.ToLower(w.kind)+"_webhook.go")
+	return path.Join("internal/webhook", w.below, w.version, strings.ToLower(w.kind)+"_webhook.go")
 }
 
 // alias is the name by which the file imports the types.
 func (w *webhookFile) alias() string {
-	if w.group == "" {
-		return "api" + w.version
-	}
-	return strings.NewReplacer("-", "", ".", "").Replace(w.group) + w.version
+	return cmp.Or(strings.NewReplacer("-", "", ".", "").Replace(w.label), "api") + w.version
 }
 
 // adapter is the type that calls the methods of the kind, below the marker of

@@ -53,7 +53,7 @@ func TestWebhookWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &migration{module: "example.com/op", out: map[string]output{}}
-			w := &webhookFile{kind: "Cache", version: "v1", group: "cache", dir: "api/v1", methods: test.methods}
+			w := &webhookFile{apiVersion: &apiVersion{version: "v1", label: "cache"}, kind: "Cache", to: "api/v1", methods: test.methods}
 			w.write(m)
 			o, written := m.out["internal/webhook/v1/cache_webhook.go"]
 			if written != (test.want != nil) || written == (len(m.general) > 0) {

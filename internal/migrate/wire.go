@@ -56,9 +56,6 @@ func (m *migration) writeMain(p *oldProgram) error {
 			return noAnchor(marker)
 		}
 	}
-	for _, spec := range p.used {
-		f.AddImport(spec.path, spec.name)
-	}
 	text, err := f.Apply()
 	if err != nil {
 		return err
@@ -86,18 +83,15 @@ func (p *oldProgram) elect() error {
 		return nil
 	}
 	const name = "leader-election-id"
-	f := p.target
-	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+	for call := range goedit.Each[*ast.CallExpr](p.target.Tree) {
 		for i, arg := range call.Args[:max(0, len(call.Args)-1)] {
-			if f.Text(arg) == strconv.Quote(name) {
-				f.Replace(call.Args[i+1], p.election)
+			if p.target.Text(arg) == strconv.Quote(name) {
+				p.target.Replace(call.Args[i+1], p.election)
+				return nil
 			}
 		}
 	}
-	if !f.Edited() {
-		return noAnchor("the flag " + name)
-	}
-	return nil
+	return noAnchor("the flag " + name)
 }
 
 // noAnchor is the error of a scaffold that lacks a place which migrate fills.

@@ -76,6 +76,9 @@ func (f *File) resources() []resource.Resource {
 	return list
 }
 
+// RegularPlural is the plural of a kind that PROJECT leaves out.
+func RegularPlural(kind string) string { return resource.RegularPlural(kind) }
+
 func view(r resource.Resource) Resource {
 	return Resource{
 		Group: r.Group, Domain: r.Domain, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Path: r.Path,

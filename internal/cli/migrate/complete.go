@@ -37,19 +37,12 @@ func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate
 		return err
 	}
 	there := f.In(dir)
-	if err := tidy(ctx, there, p, set); err != nil {
-		return err
+	for _, step := range []func(context.Context, *cli.Factory, *migrate.Plan, *fileset.Set) error{tidy, generated, kept, compiled} {
+		if err := step(ctx, there, p, set); err != nil {
+			return err
+		}
 	}
 	if err := r.turn(set, r.named); err != nil {
-		return err
-	}
-	if err := generated(ctx, there, p, set); err != nil {
-		return err
-	}
-	if err := kept(ctx, there, p, set); err != nil {
-		return err
-	}
-	if err := compiled(ctx, there, p, set); err != nil {
 		return err
 	}
 	report, err := p.Report()
@@ -169,7 +162,9 @@ func tidy(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 func pinnedTidy(ctx context.Context, f *cli.Factory, p *migrate.Plan) (said string, err error) {
 	name := filepath.Join(f.Host.Dir, "go.mod")
 	for {
-		said, err = modTidy(ctx, f)
+		var out strings.Builder
+		err = host.Run(ctx, f.Host.Exec, host.Cmd{Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &out})
+		said = out.String()
 		gomod, errRead := os.ReadFile(name)
 		if errRead != nil {
 			return said, errRead
@@ -186,13 +181,6 @@ func pinnedTidy(ctx context.Context, f *cli.Factory, p *migrate.Plan) (said stri
 			return said, err
 		}
 	}
-}
-
-// modTidy runs 'go mod tidy', and returns what it said.
-func modTidy(ctx context.Context, f *cli.Factory) (said string, err error) {
-	var out strings.Builder
-	err = host.Run(ctx, f.Host.Exec, host.Cmd{Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &out})
-	return out.String(), err
 }
 
 // generators is where problems are that keep the generators from working.

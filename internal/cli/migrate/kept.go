@@ -122,23 +122,17 @@ func breaking(ctx context.Context, f *cli.Factory, opts generate.Options, p *mig
 // name is that of the field alone.
 func (c located) name() string { return c.Field[strings.LastIndex(c.Field, ".")+1:] }
 
-// fieldAt is a field and the line that it begins in.
-type fieldAt struct {
-	line int
-	name string
-}
-
 // restore marks the fields of the project's types that have markers by which they
 // are as before, and says whether there are any.
 func restore(f *cli.Factory, p *migrate.Plan, set *fileset.Set, changes []located) (changed bool, err error) {
-	files := map[string]map[fieldAt][]string{}
+	files := map[string]map[migrate.Field][]string{}
 	for _, c := range changes {
-		marker, at := restoring[c.Rule], fieldAt{c.Line, c.name()}
+		marker, at := restoring[c.Rule], migrate.Field{Line: c.Line, Name: c.name()}
 		if marker == "" || c.File == "" || slices.Contains(files[c.File][at], marker) {
 			continue
 		}
 		if files[c.File] == nil {
-			files[c.File] = map[fieldAt][]string{}
+			files[c.File] = map[migrate.Field][]string{}
 		}
 		files[c.File][at] = append(files[c.File][at], marker)
 	}
@@ -152,18 +146,15 @@ func restore(f *cli.Factory, p *migrate.Plan, set *fileset.Set, changes []locate
 	return changed, nil
 }
 
-// restoreIn marks the fields in one file, from the bottom up: the lines above stay
-// what they are.
-func restoreIn(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, markers map[fieldAt][]string) (changed bool, err error) {
+// restoreIn marks the fields in one file.
+func restoreIn(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, markers map[migrate.Field][]string) (changed bool, err error) {
 	src, err := f.Host.Files.ReadFile(f.Host.Path(name))
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", name, err)
 	}
-	data := src
-	for _, at := range slices.SortedFunc(maps.Keys(markers), func(a, b fieldAt) int { return b.line - a.line }) {
-		if data, err = migrate.Marked(name, data, at.line, at.name, markers[at]); err != nil {
-			return false, err
-		}
+	data, err := migrate.Marked(name, src, markers)
+	if err != nil {
+		return false, err
 	}
 	if string(data) == string(src) {
 		return false, nil
