@@ -48,11 +48,14 @@ var causes = []cause{
 
 // Cause is why code that was right once does not compile any more, by the
 // compiler's error in one line; empty where that is not known.
-func Cause(compilerError string) string {
+func Cause(compilerError string) string { return match(compilerError).text }
+
+// match is the first cause that fits an error, an empty one for none.
+func match(compilerError string) cause {
 	for _, c := range causes {
 		if c.error.MatchString(compilerError) {
-			return c.text
+			return c
 		}
 	}
-	return ""
+	return cause{}
 }

@@ -21,7 +21,7 @@ func Hint(errors string) string {
 	var files []string
 	for _, e := range joined(errors) {
 		m := place.FindStringSubmatch(e)
-		if m != nil && isOld(m[2]) && !filepath.IsAbs(m[1]) && !slices.Contains(files, m[1]) {
+		if m != nil && match(m[2]).sure && !filepath.IsAbs(m[1]) && !slices.Contains(files, m[1]) {
 			files = append(files, m[1])
 		}
 	}
@@ -46,13 +46,4 @@ func joined(output string) []string {
 		out = append(out, strings.TrimRight(line, "\r\n"))
 	}
 	return out
-}
-
-func isOld(text string) bool {
-	for _, c := range causes {
-		if c.error.MatchString(text) {
-			return c.sure
-		}
-	}
-	return false
 }

@@ -222,7 +222,10 @@ func (c *carrier) put(name, to string, data []byte) error {
 
 func (c *carrier) remove(name string, mine []byte) error {
 	before := c.Before[name]
-	if !bytes.Equal(mine, before) && !(path.Base(name) == "kustomization.yaml" && sameLines(mine, before)) {
+	lines := func(text []byte) []string { return slices.Sorted(strings.Lines(string(text))) }
+	// The order of the lists of a kustomization tells only what came first.
+	moved := path.Base(name) == "kustomization.yaml" && slices.Equal(lines(mine), lines(before))
+	if !bytes.Equal(mine, before) && !moved {
 		c.problem(name, "would be deleted, but you have changed it")
 		if !c.Force {
 			return nil
@@ -230,12 +233,6 @@ func (c *carrier) remove(name string, mine []byte) error {
 		c.problems[len(c.problems)-1].What = "will be deleted with your changes"
 	}
 	return c.tree.Remove(name)
-}
-
-// sameLines says whether two texts differ in the order of their lines at most: that of
-// the lists of a kustomization tells only what came first.
-func sameLines(a, b []byte) bool {
-	return slices.Equal(slices.Sorted(strings.Lines(string(a))), slices.Sorted(strings.Lines(string(b))))
 }
 
 // others moves and rewrites the files that are not the scaffold's.

@@ -132,10 +132,15 @@ func (w *rewriter) note(s *goedit.File, at ast.Node, text string) {
 
 func (w *rewriter) rewrite() {
 	w.adapters = map[adapterKey]string{}
-	if w.names {
-		w.nameControllers()
-	}
+	var controllers []controllernames.Builder
 	for _, s := range w.sources {
+		controllers = append(controllers, controllernames.Find(s)...)
+	}
+	names := controllernames.Choose(controllers)
+	for _, s := range w.sources {
+		if w.names {
+			names.Apply(s)
+		}
 		note := func(at ast.Node, text string) { w.note(s, at, text) }
 		if w.options {
 			oldruntime.ManagerOptions(s, note)
@@ -148,18 +153,6 @@ func (w *rewriter) rewrite() {
 		}
 	}
 	w.writeAdapters()
-}
-
-// nameControllers gives controllers of one kind names of their own.
-func (w *rewriter) nameControllers() {
-	var all []controllernames.Builder
-	for _, s := range w.sources {
-		all = append(all, controllernames.Find(s)...)
-	}
-	names := controllernames.Choose(all)
-	for _, s := range w.sources {
-		names.Apply(s)
-	}
 }
 
 // result is what a file has become: Go in any case, or else as it was, with a
