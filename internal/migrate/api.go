@@ -198,7 +198,7 @@ func (m *migration) moveAPIs() error {
 			case base == "zz_generated.openapi.go":
 				m.drop(name, "'mysdk generate openapi' writes it where it is needed")
 			default:
-				m.goFile(name, m.along(name), typesPass(a.kinds, a.version, standard), oldMarkers, apiSliceTags, forGenerators)
+				m.goFile(name, m.along(name), typesPass(a.kinds, a.version, standard), oldMarkers, forGenerators)
 			}
 		}
 	}
@@ -290,22 +290,6 @@ func forGenerators(f *goFile) {
 			if !strings.Contains(f.markersAbove(g), marker) {
 				f.Insert(g.Pos(), "// "+marker+"\n")
 			}
-		}
-	}
-}
-
-// apiSliceTags marks float fields, which the generator of CRDs refuses.
-func apiSliceTags(f *goFile) {
-	for field := range goedit.Each[*ast.Field](f.Tree) {
-		if field.Tag == nil {
-			continue
-		}
-		t := field.Type
-		if s, ok := t.(*ast.StarExpr); ok {
-			t = s.X
-		}
-		if id, ok := t.(*ast.Ident); ok && (id.Name == "float64" || id.Name == "float32") {
-			f.todo(field, "clients round floats differently, and CRDs are not generated from them: use resource.Quantity or a string")
 		}
 	}
 }

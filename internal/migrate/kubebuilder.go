@@ -348,7 +348,7 @@ func (m *migration) renderBare(text []byte) error {
 func (m *migration) oldCerts() string {
 	docs, err := readConfig("", m.files["config/default/kustomization.yaml"].data)
 	if err == nil && len(docs) > 0 { // an error is told when the file is carried over
-		if list := yamledit.Value(docs[0], "resources"); list != nil && next(list, step{item: "../certmanager"}) != nil {
+		if list := yamledit.Value(docs[0], "resources"); list != nil && next(list, itemStep("../certmanager")) != nil {
 			return "cert-manager"
 		}
 	}
@@ -369,12 +369,9 @@ func (m *migration) code() error {
 		if path.Ext(name) != ".go" || m.dropped[name] != "" || m.isMoved(name) {
 			continue
 		}
-		to := m.along(name)
 		switch {
 		case legacy[name] != "":
 			m.legacyTest(name, legacy[name])
-		case name == "tools.go" && isOnlyDoc(name, m.files[name].data):
-			m.drop(name, "it names no tool")
 		case m.isUselessSuite(name):
 			m.drop(name, "it set up an environment that no test of the directory uses")
 			if path.Base(name) == webhookSuite && m.hasSpecs(path.Dir(name)) {
@@ -390,7 +387,7 @@ func (m *migration) code() error {
 					more = append(more, w.calls(m))
 				}
 			}
-			m.goFile(name, to, more...)
+			m.goFile(name, m.along(name), more...)
 		}
 	}
 	return nil

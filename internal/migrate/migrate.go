@@ -8,7 +8,6 @@ package migrate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -238,9 +237,6 @@ func (m *migration) walk(dir string) error {
 			continue
 		}
 		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		if err != nil {
 			return fmt.Errorf("look at %s: %w", name, err)
 		}

@@ -127,9 +127,6 @@ func renameImports(f *goFile) {
 			f.repath(spec, to)
 			continue
 		}
-		if strings.HasPrefix(old, "k8s.io/code-generator/cmd/") {
-			f.todo(spec, "the generators of k8s.io/code-generator take other arguments today: run them by kube_codegen.sh, or 'mysdk generate'")
-		}
 		if why := unservedPackages[old]; why != "" {
 			f.todo(spec, "%s", why)
 		}
