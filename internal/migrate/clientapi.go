@@ -138,8 +138,5 @@ func (f *goFile) injector(d *ast.FuncDecl) {
 	}
 }
 
-// todoContext is a context for code that has none.
-func (f *goFile) todoContext() string { return f.Need("context", "") + ".TODO()" }
-
 // callee is the name of what is called, without what it is called on.
 func callee(call *ast.CallExpr) string { return goedit.TypeName(call.Fun) }

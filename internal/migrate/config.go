@@ -153,7 +153,7 @@ func (m *migration) inUse(name string) bool {
 		return true
 	}
 	docs, err := readConfig(list, m.files[list].data)
-	return err != nil || len(docs) > 0 && find(docs[0], []step{{key: "patches"}, {item: "path=" + path.Base(name)}}) != nil
+	return err != nil || len(docs) > 0 && find(docs[0], "patches/"+itemStep("path="+path.Base(name))) != nil
 }
 
 // isPristine says whether all of a file is as a scaffold wrote it.
@@ -195,7 +195,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		own, patch := kind == "" || s.wrote(doc, docs), name != managerPath && to == managerPath
 		if name == managerPath && own {
 			taken = append(taken, renameContainer(doc)...)
-			m.runsAs(scalar(find(doc, stepsOf("spec/template/spec")), "serviceAccountName"))
+			m.runsAs(scalar(find(doc, "spec/template/spec"), "serviceAccountName"))
 		}
 		if own {
 			todaysFlags(managerContainer(doc))
@@ -213,14 +213,14 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		case !own && to != "" && !patch:
 			into, taken = append(into, &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{doc}}), append(taken, kind+" "+nameOf(doc))
 		case s == nil && isObsolete.MatchString(name):
-			left = append(left, slices.DeleteFunc(mine, func(c change) bool { return isConversion.MatchString(c.way()) })...)
+			left = append(left, slices.DeleteFunc(mine, func(c change) bool { return isConversion.MatchString(c.way) })...)
 		default:
 			var place *yaml.Node
 			if own {
 				place = documentOf(into, doc)
 			}
 			did, rest := m.settle(place, mine)
-			missing = slices.DeleteFunc(missing, func(c change) bool { return find(place, c.steps) != nil }) // is generated
+			missing = slices.DeleteFunc(missing, func(c change) bool { return find(place, c.way) != nil }) // is generated
 			taken, left = append(taken, did...), slices.Concat(left, rest, missing)
 		}
 		if to == "" {
@@ -314,8 +314,8 @@ func documentOf(docs []*yaml.Node, like *yaml.Node) *yaml.Node {
 // have no place there.
 func (m *migration) settle(doc *yaml.Node, mine []change) (taken []string, left []change) {
 	for _, c := range mine {
-		way := c.way()
-		c.theirs = find(doc, c.steps)
+		way := c.way
+		c.theirs = find(doc, way)
 		switch {
 		case c.theirs != nil && value(c.theirs) == value(c.node):
 			continue
@@ -333,7 +333,7 @@ func (m *migration) settle(doc *yaml.Node, mine []change) (taken []string, left 
 			for _, e := range entriesOf(c.node) {
 				m.argument(list, e.Value)
 			}
-		case c.theirs != nil && len(c.steps) > 1 && c.steps[len(c.steps)-2].key == "env":
+		case c.theirs != nil && path.Base(path.Dir(way)) == "env":
 			*c.theirs = *plain(c.node) // a value and where it comes from cannot be both
 		case !put(doc, c.leaf):
 			left = append(left, c)
@@ -371,8 +371,8 @@ func (m *migration) withoutProxy(entry *yaml.Node) {
 // which is set. Those that name what the project does not have are apart.
 func (m *migration) entries(name string, mine []change) (out, missing []change) {
 	for _, c := range mine {
-		list := c.steps[0].key
-		if !slices.Contains(kustomizationLists, list) || len(c.steps) > 2 {
+		list, below, _ := strings.Cut(c.way, "/")
+		if !slices.Contains(kustomizationLists, list) || strings.Contains(below, "/") {
 			out = append(out, c)
 			continue
 		}
@@ -381,7 +381,7 @@ func (m *migration) entries(name string, mine []change) (out, missing []change) 
 			if e.Tag == "!!null" {
 				continue
 			}
-			one := change{leaf{[]step{{key: list}, {item: itemOf(e)}}, nil, e}, name, nil}
+			one := change{leaf{list + "/" + itemStep(itemOf(e)), nil, e}, name, nil}
 			switch is, there := m.isEntry(path.Dir(name), list, e); {
 			case is && there:
 				out = append(out, one)

@@ -405,9 +405,9 @@ func TestConfigEditsSurvive(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				steps := stepsOf(strings.ReplaceAll(place.way, "MARK", mark))
+				way := strings.ReplaceAll(place.way, "MARK", mark)
 				node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "x"}
-				if !put(docs[len(docs)-1].Content[0], leaf{steps: steps, node: node}) {
+				if !put(docs[len(docs)-1].Content[0], leaf{way: way, node: node}) {
 					t.Fatalf("no place %s in %s", place.way, place.file)
 				}
 				text, err := joinDocuments(docs)

@@ -190,7 +190,7 @@ func (f *goFile) contextAt(n ast.Node) string {
 		return true
 	})
 	if name == "" {
-		return f.todoContext()
+		return f.Need("context", "") + ".TODO()"
 	}
 	return name
 }

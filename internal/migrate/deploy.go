@@ -23,13 +23,8 @@ type object struct {
 	Rules    []rule    `yaml:"rules"`
 	Subjects []subject `yaml:"subjects"`
 	RoleRef  subject   `yaml:"roleRef"`
-	Spec     struct {
-		Template struct {
-			Spec podSpec `yaml:"spec"`
-		} `yaml:"template"`
-	} `yaml:"spec"`
-	node *yaml.Node
-	file string
+	node     *yaml.Node
+	file     string
 }
 
 // header is what every object has.
@@ -51,7 +46,11 @@ func readObject(d *yaml.Node, file string) (*object, error) {
 		return nil, err
 	}
 	switch o.Kind {
-	case "Deployment", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding":
+	case "Deployment": // of which the nodes are read
+		return o, d.Decode(&struct {
+			Spec struct{ Template struct{ Spec map[string]any } }
+		}{})
+	case "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding":
 		return o, d.Decode(o)
 	}
 	return o, nil
@@ -60,18 +59,6 @@ func readObject(d *yaml.Node, file string) (*object, error) {
 type subject struct {
 	Kind string `yaml:"kind"`
 	Name string `yaml:"name"`
-}
-
-type podSpec struct {
-	ServiceAccountName string      `yaml:"serviceAccountName"`
-	ServiceAccount     string      `yaml:"serviceAccount"` // its older name
-	Containers         []container `yaml:"containers"`
-}
-
-type container struct {
-	Args    []string    `yaml:"args"`
-	Command []string    `yaml:"command"`
-	Env     []yaml.Node `yaml:"env"`
 }
 
 // inDeploy says whether a file is one of deploy's manifests: no bundle, and no
@@ -96,14 +83,15 @@ func (m *migration) readDeploy() {
 	}
 	byName := func(o *object) bool { return o != nil && path.Base(o.file) == "operator.yaml" }
 	for _, o := range m.objects {
-		isOne := o.Kind == "Deployment" && len(o.Spec.Template.Spec.Containers) > 0 && !o.isExample()
+		isOne := o.Kind == "Deployment" && o.containers() != nil && !o.isExample()
 		if isOne && (m.operator == nil || byName(o) && !byName(m.operator)) {
 			m.operator = o
 		}
 	}
 	if m.operator != nil {
-		pod := m.operator.Spec.Template.Spec
-		m.account, m.namespace = cmp.Or(pod.ServiceAccountName, pod.ServiceAccount), m.operator.Metadata.Namespace
+		pod := find(m.operator.node.Content[0], "spec/template/spec")
+		m.account = cmp.Or(scalar(pod, "serviceAccountName"), scalar(pod, "serviceAccount")) // its older name
+		m.namespace = m.operator.Metadata.Namespace
 	}
 	for _, o := range m.objects {
 		if o.Kind == "ServiceAccount" && o.Metadata.Name == m.account {

@@ -12,75 +12,54 @@ import (
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
-// step is one part of the way to a value in a manifest: the key of a mapping,
-// or what tells an entry of a list from the others.
-type step struct{ key, item string }
-
-// wayTo writes steps as one text: a slash between two of them, and entries of
-// lists in brackets.
-func wayTo(steps []step) string {
-	parts := make([]string, len(steps))
-	for i, s := range steps {
-		if s.item != "" {
-			parts[i] = "[" + escapeStep(s.item) + "]"
-		} else {
-			parts[i] = escapeStep(s.key)
-		}
-	}
-	return strings.Join(parts, "/")
-}
-
-// stepsOf is the reverse of wayTo.
-func stepsOf(way string) []step {
-	var out []step
-	for part := range strings.SplitSeq(way, "/") {
-		if strings.HasPrefix(part, "[") && strings.HasSuffix(part, "]") {
-			out = append(out, step{item: unescapeStep(part[1 : len(part)-1])})
-		} else {
-			out = append(out, step{key: unescapeStep(part)})
-		}
-	}
-	return out
-}
-
-// escapeStep is as in JSON pointers: keys such as prometheus.io/scrape have
-// slashes.
-func escapeStep(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1")
-}
-
-func unescapeStep(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
-}
-
 // leaf is a value in a manifest. For what nobody knows it may be a whole
 // mapping or list.
 type leaf struct {
-	steps []step
-	key   *yaml.Node // of a mapping, with the comments above it; nil for the entry of a list
-	node  *yaml.Node
+	// way leads to it: the keys of mappings with a slash between two of them, and
+	// in brackets what tells an entry of a list from the others.
+	way  string
+	key  *yaml.Node // of a mapping, with the comments above it; nil for the entry of a list
+	node *yaml.Node
 }
 
-func (l leaf) way() string { return wayTo(l.steps) }
+// keyStep and itemStep are parts of a way, escaped as in JSON pointers: keys such as
+// prometheus.io/scrape have slashes.
+func keyStep(key string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+}
+
+func itemStep(item string) string { return "[" + keyStep(item) + "]" }
+
+// readStep is the reverse of both.
+func readStep(part string) (name string, isItem bool) {
+	name = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+	if isItem = strings.HasPrefix(part, "[") && strings.HasSuffix(part, "]"); isItem {
+		name = name[1 : len(name)-1]
+	}
+	return name, isItem
+}
+
+// below is the way one step on.
+func (l leaf) below(step string) string { return strings.TrimPrefix(l.way+"/"+step, "/") }
 
 // String is what people read of a way: not a whole rule of a role.
 func (l leaf) String() string {
-	parts := make([]string, len(l.steps))
-	for i, s := range l.steps {
+	out := ""
+	for part := range strings.SplitSeq(l.way, "/") {
+		name, isItem := readStep(part)
+		_, value, named := strings.Cut(name, "=")
 		switch {
-		case strings.HasPrefix(s.item, "{"):
-			parts[i] = "[…]"
-		case s.item != "":
-			_, item, named := strings.Cut(s.item, "=")
-			if !named || strings.HasPrefix(s.item, "-") {
-				item = s.item
-			}
-			parts[i] = "[" + item + "]"
+		case !isItem:
+			out += "." + name
+		case strings.HasPrefix(name, "{"):
+			out += "[…]"
+		case named && !strings.HasPrefix(name, "-"):
+			out += "[" + value + "]"
 		default:
-			parts[i] = s.key
+			out += "[" + name + "]"
 		}
 	}
-	return strings.ReplaceAll(strings.Join(parts, "."), ".[", "[")
+	return strings.TrimPrefix(out, ".")
 }
 
 // value is the text of a scalar, and the JSON of anything else.
@@ -89,11 +68,9 @@ func value(n *yaml.Node) string {
 		return n.Value
 	}
 	var v any
-	if err := n.Decode(&v); err != nil {
-		return n.Value
-	}
-	data, err := json.Marshal(v)
-	if err != nil {
+	err := n.Decode(&v)
+	data, bad := json.Marshal(v)
+	if cmp.Or(err, bad) != nil {
 		return fmt.Sprint(v) // keys that are no texts
 	}
 	return string(data)
@@ -129,39 +106,36 @@ func leaves(n *yaml.Node, deeper func(way string) bool) []leaf {
 
 func leavesOf(at leaf, deeper func(string) bool) []leaf {
 	n := at.node
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
 	switch {
-	case len(n.Content) == 0 && len(at.steps) == 0:
+	case len(n.Content) == 0 && at.way == "":
 		return nil // of an empty file
-	case len(n.Content) == 0 || len(at.steps) > 0 && !deeper(at.way()):
+	case len(n.Content) == 0 || at.way != "" && !deeper(at.way):
 		return []leaf{at}
 	}
 	var out []leaf
-	add := func(s step, key, node *yaml.Node) {
-		out = append(out, leavesOf(leaf{append(slices.Clone(at.steps), s), key, node}, deeper)...)
-	}
 	if n.Kind == yaml.SequenceNode {
 		for _, e := range n.Content {
-			if item := itemOf(e); strings.HasPrefix(item, "{") || strings.HasPrefix(item, "[") {
-				out = append(out, leaf{append(slices.Clone(at.steps), step{item: item}), nil, e})
+			item := itemOf(e)
+			below := leaf{at.below(itemStep(item)), nil, e}
+			if strings.HasPrefix(item, "{") || strings.HasPrefix(item, "[") {
+				out = append(out, below)
 			} else {
-				add(step{item: item}, nil, e)
+				out = append(out, leavesOf(below, deeper)...)
 			}
 		}
 		return out
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		add(step{key: n.Content[i].Value}, n.Content[i], n.Content[i+1])
+		below := leaf{at.below(keyStep(n.Content[i].Value)), n.Content[i], n.Content[i+1]}
+		out = append(out, leavesOf(below, deeper)...)
 	}
 	return out
 }
 
 // find goes a way from a node: the value at its end, nil where there is none.
-func find(n *yaml.Node, steps []step) *yaml.Node {
-	for _, s := range steps {
-		if n = next(n, s); n == nil {
+func find(n *yaml.Node, way string) *yaml.Node {
+	for part := range strings.SplitSeq(way, "/") {
+		if n = next(n, part); n == nil {
 			return nil
 		}
 	}
@@ -169,14 +143,15 @@ func find(n *yaml.Node, steps []step) *yaml.Node {
 }
 
 // next goes one step.
-func next(n *yaml.Node, s step) *yaml.Node {
-	if s.item == "" {
-		return yamledit.Value(n, s.key)
+func next(n *yaml.Node, part string) *yaml.Node {
+	name, isItem := readStep(part)
+	if !isItem {
+		return yamledit.Value(n, name)
 	}
-	if n.Kind != yaml.SequenceNode {
+	if n == nil || n.Kind != yaml.SequenceNode {
 		return nil
 	}
-	i := slices.IndexFunc(n.Content, func(e *yaml.Node) bool { return itemOf(e) == s.item })
+	i := slices.IndexFunc(n.Content, func(e *yaml.Node) bool { return itemOf(e) == name })
 	if i < 0 {
 		return nil
 	}
@@ -187,12 +162,13 @@ func next(n *yaml.Node, s step) *yaml.Node {
 // entry of a list on the way is missing there is no place for the leaf, and
 // put says so.
 func put(doc *yaml.Node, l leaf) bool {
-	n := doc
-	for i, s := range l.steps {
-		last := i == len(l.steps)-1
-		to := next(n, s)
+	n, parts := doc, strings.Split(l.way, "/")
+	for i, part := range parts {
+		name, isItem := readStep(part)
+		last := i == len(parts)-1
+		to := next(n, part)
 		if to != nil && !last && to.Tag == "!!null" { // a key without a value
-			to.Kind, to.Tag = kindBefore(l.steps[i+1])
+			to.Kind, to.Tag = kindBefore(parts[i+1])
 		}
 		switch {
 		case to != nil && last && to.Kind != l.node.Kind && len(to.Content) > 0:
@@ -202,34 +178,34 @@ func put(doc *yaml.Node, l leaf) bool {
 			return true
 		case to != nil:
 			n = to
-		case s.item != "" && (!last || n.Kind != yaml.SequenceNode), s.item == "" && n.Kind != yaml.MappingNode:
+		case isItem && (!last || n.Kind != yaml.SequenceNode), !isItem && n.Kind != yaml.MappingNode:
 			return false
-		case s.item != "":
+		case isItem:
 			addItem(n, l.node)
 			return true
 		case last:
-			addKey(n, l.key, s.key, plain(l.node))
+			addKey(n, l.key, name, plain(l.node))
 			return true
 		default:
 			to = &yaml.Node{}
-			to.Kind, to.Tag = kindBefore(l.steps[i+1])
-			addKey(n, nil, s.key, to)
+			to.Kind, to.Tag = kindBefore(parts[i+1])
+			addKey(n, nil, name, to)
 			n = to
 		}
 	}
 	return false
 }
 
-// textNode is a text in a document.
-func textNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
-
 // kindBefore is the kind of a node that a step goes on from, with its tag.
-func kindBefore(s step) (kind yaml.Kind, tag string) {
-	if s.item != "" {
+func kindBefore(part string) (kind yaml.Kind, tag string) {
+	if _, isItem := readStep(part); isItem {
 		return yaml.SequenceNode, "!!seq"
 	}
 	return yaml.MappingNode, "!!map"
 }
+
+// textNode is a text in a document.
+func textNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 
 // addKey adds a value to a mapping, with the comments of its old key.
 func addKey(n, old *yaml.Node, name string, to *yaml.Node) {
@@ -268,7 +244,7 @@ func lay(over, by *yaml.Node) {
 	case over.Kind == yaml.SequenceNode && by.Kind == yaml.SequenceNode:
 		over.Style = 0
 		for _, e := range by.Content {
-			if old := next(over, step{item: itemOf(e)}); old != nil {
+			if old := next(over, itemStep(itemOf(e))); old != nil {
 				lay(old, e)
 			} else {
 				addItem(over, e)

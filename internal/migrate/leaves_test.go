@@ -34,7 +34,7 @@ whole: {x: {y: 1}}
 `)
 	var got [][2]string
 	for _, l := range leaves(doc, func(way string) bool { return way != "whole" }) {
-		got = append(got, [2]string{l.way(), value(l.node)})
+		got = append(got, [2]string{l.way, value(l.node)})
 	}
 	want := [][2]string{
 		{"a/b", "1"}, {"a/c", "[]"}, {"args/[--x]", "--x=1"}, {"args/[--y]", "-y=2"}, {"args/[plain]", "plain"},
@@ -51,7 +51,7 @@ func TestLeafForPeople(t *testing.T) {
 		`rules/[{"verbs":["get"]}]`:                 "rules[…]",
 		"resources/[..~1crd]":                       "resources[../crd]",
 	} {
-		if got := (leaf{steps: stepsOf(way)}).String(); got != want {
+		if got := (leaf{way: way}).String(); got != want {
 			t.Errorf("%s: got %s, want %s", way, got, want)
 		}
 	}
@@ -89,7 +89,7 @@ func TestPut(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(test.value), &value); err != nil {
 				t.Fatal(err)
 			}
-			ok := put(n, leaf{steps: stepsOf(test.way), node: value.Content[0]})
+			ok := put(n, leaf{way: test.way, node: value.Content[0]})
 			got, err := yamledit.Encode(n)
 			if err != nil {
 				t.Fatal(err)

@@ -97,17 +97,14 @@ func (m *migration) isOfProgram(name string) bool {
 	if pkg := f.Tree.Name.Name; pkg != "main" && pkg != "main_test" || f.function("main") != nil {
 		return false
 	}
+	never := []string{"ignore", "mage", "tools"}
 	for line := range strings.Lines(string(f.Src[:f.Offset(f.Tree.Package)])) {
-		if expr, err := constraint.Parse(strings.TrimSpace(line)); err == nil && !expr.Eval(isBuilt) {
+		if expr, err := constraint.Parse(strings.TrimSpace(line)); err == nil && !expr.Eval(func(tag string) bool { return !slices.Contains(never, tag) }) {
 			return false
 		}
 	}
 	return true
 }
-
-// isBuilt says whether a program may be built with a tag. There are tags for
-// what is never a part of it.
-func isBuilt(tag string) bool { return !slices.Contains([]string{"ignore", "mage", "tools"}, tag) }
 
 // mainRules puts the markers of the old main program where the generator reads
 // them whether the command is built or not.

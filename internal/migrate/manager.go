@@ -20,11 +20,9 @@ const (
 
 // manager carries what the operator's Deployment says over to config/manager.
 func (m *migration) manager(o *object) {
-	doc := o.node.Content[0]
-	i := ownIndex(o)
-	box := find(doc, stepsOf("spec/template/spec/containers")).Content[i]
+	box := o.ownContainer()
 	yamledit.Set(box, "name", textNode("manager"))
-	yamledit.Set(box, "args", arguments(o.Spec.Template.Spec.Containers[i]))
+	yamledit.Set(box, "args", arguments(box))
 	m.know(restricted)
 	m.carryObject(o, managerPath)
 }
@@ -47,14 +45,14 @@ func (m *migration) carryObject(o *object, to string) {
 	}
 	var mine, left []change
 	for _, l := range leaves(o.node.Content[0], func(way string) bool {
-		at := find(place, stepsOf(way))
+		at := find(place, way)
 		return at != nil && len(at.Content) > 0 && !strings.HasSuffix(way, "Probe") && !strings.HasSuffix(way, "[name=manager]/resources") && !strings.Contains(way, "/env/") ||
 			strings.HasSuffix(way, "[name=manager]/ports")
 	}) {
-		theirs := find(place, l.steps)
+		theirs := find(place, l.way)
 		switch c := (change{l, o.file, theirs}); {
-		case l.node.Tag == "!!null", isNoise(l.way()) && theirs != nil, skipDeployment(l.way()), m.skipContainer(l.way(), l.node), theirs != nil && value(theirs) == value(l.node):
-		case theirs == nil, len(theirs.Content) == 0 && theirs.Kind != yaml.ScalarNode, runs(l.way()):
+		case l.node.Tag == "!!null", isNoise(l.way) && theirs != nil, skipDeployment(l.way), m.skipContainer(l.way, l.node), theirs != nil && value(theirs) == value(l.node):
+		case theirs == nil, len(theirs.Content) == 0 && theirs.Kind != yaml.ScalarNode, runs(l.way):
 			mine = append(mine, c)
 		default:
 			left = append(left, c)
@@ -97,12 +95,20 @@ func (m *migration) skipContainer(way string, n *yaml.Node) bool {
 	return strings.HasPrefix(way, "ports/") && strings.HasSuffix(scalar(n, "name"), "metrics") && slices.Contains([]string{"60000", "8383", "8686"}, scalar(n, "containerPort"))
 }
 
-// ownIndex is that of the operator's container: the one that is told which
-// namespaces to watch, else the first.
-func ownIndex(o *object) int {
-	return max(0, slices.IndexFunc(o.Spec.Template.Spec.Containers, func(c container) bool {
-		return slices.ContainsFunc(c.Env, func(e yaml.Node) bool { return scalar(&e, "name") == "WATCH_NAMESPACE" })
-	}))
+// containers are those of a Deployment.
+func (o *object) containers() []*yaml.Node {
+	if list := find(o.node.Content[0], "spec/template/spec/containers"); list != nil {
+		return list.Content
+	}
+	return nil
+}
+
+// ownContainer is the operator's container: the one that is told which namespaces
+// to watch, else the first.
+func (o *object) ownContainer() *yaml.Node {
+	return o.containers()[max(0, slices.IndexFunc(o.containers(), func(c *yaml.Node) bool {
+		return find(c, "env/[name=WATCH_NAMESPACE]") != nil
+	}))]
 }
 
 // managerContainer is the container called manager of a Deployment.
@@ -110,7 +116,7 @@ func managerContainer(doc *yaml.Node) *yaml.Node {
 	if scalar(doc, "kind") != "Deployment" {
 		return nil
 	}
-	return find(doc, stepsOf("spec/template/spec/containers/[name=manager]"))
+	return find(doc, "spec/template/spec/containers/[name=manager]")
 }
 
 // probedAt says whether the manager of a Deployment serves its probes at a port.
@@ -124,7 +130,7 @@ func probedAt(doc *yaml.Node, port string) bool {
 // renameContainer calls the first container of a Deployment manager, as the
 // scaffold's patches do, if none is, and says so.
 func renameContainer(doc *yaml.Node) []string {
-	list := find(doc, stepsOf("spec/template/spec/containers"))
+	list := find(doc, "spec/template/spec/containers")
 	if scalar(doc, "kind") != "Deployment" || list == nil || len(list.Content) == 0 || managerContainer(doc) != nil {
 		return nil
 	}
@@ -149,10 +155,16 @@ func todaysFlags(box *yaml.Node) {
 }
 
 // arguments are those of a container, each in one entry with its value.
-func arguments(c container) *yaml.Node {
-	args := c.Args
-	if len(c.Command) > 1 {
-		args = append(slices.Clone(c.Command[1:]), args...)
+func arguments(box *yaml.Node) *yaml.Node {
+	var args []string
+	for _, key := range []string{"command", "args"} {
+		if list := yamledit.Value(box, key); list != nil {
+			for i, e := range list.Content {
+				if key == "args" || i > 0 {
+					args = append(args, e.Value)
+				}
+			}
+		}
 	}
 	out := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	for i := 0; i < len(args); i++ {
@@ -170,7 +182,7 @@ func arguments(c container) *yaml.Node {
 // for which the new main program has no flag is marked.
 func (m *migration) argument(list *yaml.Node, arg string) {
 	n := m.argumentNode(arg)
-	if old := next(list, step{item: itemOf(n)}); old != nil {
+	if old := next(list, itemStep(itemOf(n))); old != nil {
 		old.Value = n.Value
 		return
 	}

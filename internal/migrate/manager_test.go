@@ -79,16 +79,14 @@ func TestManager(t *testing.T) {
 }
 
 func TestOwnContainer(t *testing.T) {
-	var o object
-	text := "spec:\n  template:\n    spec:\n      containers:\n      - name: proxy\n      - name: op\n        env:\n        - name: WATCH_NAMESPACE\n"
-	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
-	if got := ownIndex(&o); got != 1 {
-		t.Errorf("got %d", got)
-	}
-	o.Spec.Template.Spec.Containers[1].Env = nil
-	if got := ownIndex(&o); got != 0 {
-		t.Errorf("without the variable: got %d", got)
+	text := "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: proxy\n      - name: op\n        env:\n        - name: WATCH_NAMESPACE\n"
+	for text, want := range map[string]string{text: "op", strings.Replace(text, "WATCH", "OTHER", 1): "proxy"} {
+		list, err := readObjects("operator.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := scalar(list[0].ownContainer(), "name"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

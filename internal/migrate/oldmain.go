@@ -251,7 +251,8 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 			args = string(p.file.Src[p.file.Offset(call.Args[0].Pos()):p.file.Offset(call.Args[len(call.Args)-1].End())])
 		}
 	}
-	setup := controllerSetup(fmt.Sprintf("%s.SetupWithManager(%s)", made, args), strings.TrimSuffix(name, "Reconciler"))
+	setup := fmt.Sprintf("\tif err := %s.SetupWithManager(%s); err != nil {\n"+
+		"\t\tsetupLog.Error(err, \"Failed to create controller\", \"controller\", %q)\n\t\tos.Exit(1)\n\t}\n", made, args, strings.TrimSuffix(name, "Reconciler"))
 	if strings.Contains(p.setup, setup) {
 		p.m.know("%s:%d set up %s a second time, which controller-runtime refuses: it is set up once now.", p.file.Name, p.file.Line(s.Pos()), cmp.Or(name, made))
 		return true

@@ -15,11 +15,7 @@ func (f *goFile) isReconcile(fn *ast.FuncDecl) bool {
 		return false
 	}
 	list := fn.Type.Params.List
-	return len(list) > 0 && f.isRequest(list[len(list)-1].Type) && fn.Type.Params.NumFields() <= 2
-}
-
-func (f *goFile) isRequest(e ast.Expr) bool {
-	return f.Is(e, crReconcile, "Request") || f.Is(e, crRoot, "Request")
+	return len(list) > 0 && f.isAny(list[len(list)-1].Type, "Request", crReconcile, crRoot) && fn.Type.Params.NumFields() <= 2
 }
 
 func (f *goFile) function(name string) *ast.FuncDecl {

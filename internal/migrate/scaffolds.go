@@ -93,7 +93,7 @@ func (s *scaffold) changes(file string, doc *yaml.Node, project string) []change
 	}
 	var mine []change
 	for _, l := range leaves(doc, deeper) {
-		way, text := l.way(), value(l.node)
+		way, text := l.way, value(l.node)
 		// The project may be called as something is in every scaffold.
 		written := slices.Concat(s.values[way], s.values[anonymous(way)])
 		if !isNoise(way) && !slices.Contains(written, text) && !slices.Contains(written, anonymous(text)) {
@@ -133,7 +133,7 @@ func today(doc *yaml.Node) {
 				Content: []*yaml.Node{textNode(key), &text}}
 		}
 	}
-	if list := find(doc, stepsOf("spec/endpoints")); list != nil && scalar(doc, "kind") == "ServiceMonitor" {
+	if list := find(doc, "spec/endpoints"); list != nil && scalar(doc, "kind") == "ServiceMonitor" {
 		for _, e := range list.Content {
 			if e.Kind == yaml.MappingNode && yamledit.Value(e, "path") == nil {
 				yamledit.Set(e, "path", textNode("/metrics"))

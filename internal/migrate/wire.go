@@ -98,8 +98,3 @@ func (p *oldProgram) elect() error {
 func noAnchor(what string) error {
 	return clierr.Failedf("report this as a bug: the scaffold and 'mysdk migrate' do not match", "the scaffold has no %s", what)
 }
-
-// controllerSetup are the lines that set a controller up by a call.
-func controllerSetup(call, name string) string {
-	return fmt.Sprintf("\tif err := %s; err != nil {\n\t\tsetupLog.Error(err, \"Failed to create controller\", \"controller\", %q)\n\t\tos.Exit(1)\n\t}\n", call, name)
-}

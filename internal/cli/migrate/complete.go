@@ -278,14 +278,6 @@ func newReplacements(f *cli.Factory, target string) *replacements {
 	return &replacements{root: f.Host.Dir, target: target, names: map[string]string{}}
 }
 
-// move names the directories in a project's go.mod as seen from the target.
-func (r *replacements) move(set *fileset.Set) error {
-	if err := r.turn(set, r.absolute); err != nil {
-		return err
-	}
-	return r.turn(set, r.named)
-}
-
 // turn writes the go.mod of a set with other names of directories.
 func (r *replacements) turn(set *fileset.Set, name func(dir string) string) error {
 	f, ok := set.Get("go.mod")

@@ -131,9 +131,7 @@ func runMigrate(ctx context.Context, f *cli.Factory, o *migrateOptions) error {
 	if len(o.files) > 0 {
 		return migrateFiles(ctx, f, o)
 	}
-	p, err := migrate.Make(migrate.Options{
-		Files: f.Host.Files, Dir: f.Host.Dir, Scaffolder: f.Scaffolder,
-	})
+	p, err := migrate.Make(migrate.Options{Files: f.Host.Files, Dir: f.Host.Dir, Scaffolder: f.Scaffolder})
 	if err != nil {
 		return err
 	}
@@ -141,7 +139,10 @@ func runMigrate(ctx context.Context, f *cli.Factory, o *migrateOptions) error {
 		if o.output != "text" {
 			return reportMigration(f, o.output, p, false)
 		}
-		nothingToMigrate(f, p)
+		f.Say("There is nothing to migrate: the layout is %s", p.From)
+		for _, l := range p.Left {
+			f.Say("still to do: %s", l)
+		}
 		return WarnOfStrays(f)
 	}
 	switch {
@@ -163,13 +164,6 @@ func runMigrate(ctx context.Context, f *cli.Factory, o *migrateOptions) error {
 	return nil
 }
 
-func nothingToMigrate(f *cli.Factory, p *migrate.Plan) {
-	f.Say("There is nothing to migrate: the layout is %s", p.From)
-	for _, l := range p.Left {
-		f.Say("still to do: %s", l)
-	}
-}
-
 // migrationText is the plan for people.
 func migrationText(p *migrate.Plan) string {
 	var b strings.Builder
@@ -177,11 +171,11 @@ func migrationText(p *migrate.Plan) string {
 	count := map[migrate.Status]int{}
 	for _, e := range p.Files {
 		count[e.Status]++
+		fmt.Fprintf(&b, "%-10s %s", e.Status, e.Path)
 		if e.Status == migrate.Dropped {
-			fmt.Fprintf(&b, "%-10s %s: %s\n", e.Status, e.Path, e.Notes[0].Text)
+			fmt.Fprintf(&b, ": %s\n", e.Notes[0].Text)
 			continue
 		}
-		fmt.Fprintf(&b, "%-10s %s", e.Status, e.Path)
 		if e.From != "" {
 			fmt.Fprintf(&b, " (from %s)", e.From)
 		}
@@ -209,7 +203,8 @@ func migrateInto(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 		return err
 	}
 	set := p.Result.Clone()
-	if err := newReplacements(f, there.Host.Dir).move(&set); err != nil {
+	r := newReplacements(f, there.Host.Dir)
+	if err := errors.Join(r.turn(&set, r.absolute), r.turn(&set, r.named)); err != nil {
 		return err
 	}
 	if err := complete(ctx, f, o, p, &set, there.Host.Dir); err != nil {
