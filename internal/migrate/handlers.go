@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -44,15 +43,11 @@ func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
 	if len(p.Names) > 1 {
 		return
 	}
-	if f.Is(p.Type, crHandler, "MapObject") && len(t.Params.List) == 1 {
-		name := ""
-		if len(p.Names) == 1 {
-			name = p.Names[0].Name
-		}
-		f.mapFunc(t, body, name)
-		return
+	isOnly, isOld := len(t.Params.List) == 1, f.Is(p.Type, crHandler, "MapObject")
+	if isOnly && isOld {
+		f.mapObject(p, body)
 	}
-	if f.Is(p.Type, crClient, "Object") && len(t.Params.List) == 1 && f.returnsRequests(t) {
+	if isOnly && (isOld || f.Is(p.Type, crClient, "Object") && f.returnsRequests(t)) {
 		f.mapContext(p, body)
 		return
 	}
@@ -160,15 +155,12 @@ func (f *goFile) givenContext(body *ast.BlockStmt) string {
 	return "ctx"
 }
 
-// mapFunc changes func(handler.MapObject) to func(context.Context, client.Object).
-func (f *goFile) mapFunc(t *ast.FuncType, body *ast.BlockStmt, name string) {
-	ctx := f.givenContext(body)
-	name = cmp.Or(name, "_")
-	param := t.Params.List[0]
-	f.Replace(t.Params, fmt.Sprintf("(%s %s.Context, %s %s.Object)", ctx, f.Need("context", ""), name, f.Need(crClient, "")))
+// mapObject makes a client.Object of a handler.MapObject, which had it in two fields.
+func (f *goFile) mapObject(param *ast.Field, body *ast.BlockStmt) {
+	f.Replace(param.Type, f.Need(crClient, "")+".Object")
 	for sel := range goedit.Each[*ast.SelectorExpr](body) {
 		if isParam(sel.X, param) && (sel.Sel.Name == "Meta" || sel.Sel.Name == "Object") {
-			f.Replace(sel, name)
+			f.Replace(sel, f.Text(sel.X))
 		}
 	}
 }

@@ -63,7 +63,7 @@ func TestMapFunctions(t *testing.T) {
 		"an object that is read": {importClient, "func m(o client.Object) []string { return g(o) }", "", ""},
 		"without a name": {
 			importHandler, "func m(handler.MapObject) []int { return nil }",
-			importContext + "; " + importClient, "func m(_ context.Context, _ client.Object) []int { return nil }",
+			importContext + "; " + importClient, "func m(context.Context, client.Object) []int { return nil }",
 		},
 		"another variable of the name": {
 			importHandler, "func m(o handler.MapObject) []int {\n\tfor _, o := range list {\n\t\tg(o.Object)\n\t}\n\treturn h(o.Object)\n}",
