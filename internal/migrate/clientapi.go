@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"slices"
+	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -140,3 +142,132 @@ func (f *goFile) injector(d *ast.FuncDecl) {
 
 // callee is the name of what is called, without what it is called on.
 func callee(call *ast.CallExpr) string { return goedit.TypeName(call.Fun) }
+
+// coreTypes carries over literals of types of k8s.io/api that got others in
+// their fields.
+func coreTypes(f *goFile) {
+	if f.ImportName(coreV1) == "" {
+		return
+	}
+	f.looseHandlers()
+	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
+		switch {
+		case f.Is(lit.Type, coreV1, "Probe"):
+			f.handlerField(lit, "Handler", "ProbeHandler", "ProbeHandler")
+		case f.Is(lit.Type, coreV1, "Lifecycle"):
+			f.handlerField(lit, "PostStart", "PostStart", "LifecycleHandler")
+			f.handlerField(lit, "PreStop", "PreStop", "LifecycleHandler")
+		}
+	}
+}
+
+// clusterName takes ObjectMeta.ClusterName out of literals: no API server ever
+// looked at it.
+func clusterName(f *goFile) {
+	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
+		if !f.Is(lit.Type, metaV1, "ObjectMeta") {
+			continue
+		}
+		for i, e := range lit.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok && f.Text(kv.Key) == "ClusterName" {
+				f.CutElement(lit, i)
+			}
+		}
+	}
+}
+
+// looseHandlers renames the type Handler where it stands by itself. Which of
+// its two successors is meant shows by what else the file has.
+func (f *goFile) looseHandlers() {
+	members := f.members(coreV1)
+	probes, hooks := slices.Contains(members, "Probe"), slices.Contains(members, "Lifecycle")
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			return !f.Is(n.Type, coreV1, "Probe") && !f.Is(n.Type, coreV1, "Lifecycle") // those know
+		case *ast.SelectorExpr:
+			switch {
+			case !f.Is(n, coreV1, "Handler"):
+			case probes && !hooks:
+				f.Replace(n.Sel, "ProbeHandler")
+			case hooks && !probes:
+				f.Replace(n.Sel, "LifecycleHandler")
+			default:
+				f.todo(n, "Handler is ProbeHandler in probes today, and LifecycleHandler in hooks")
+			}
+		}
+		return true
+	})
+}
+
+// handlerField renames a field of a literal, and the type Handler of the literal in it.
+func (f *goFile) handlerField(lit *ast.CompositeLit, key, newKey, typ string) {
+	for _, e := range lit.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok || !isNamed(kv.Key, key) {
+			continue
+		}
+		f.Replace(kv.Key, newKey)
+		if inner := goedit.Literal(kv.Value); inner != nil && f.Is(inner.Type, coreV1, "Handler") {
+			f.rename(inner.Type, typ)
+		}
+	}
+}
+
+// fakeClients builds the clients of tests by today's builder. kinds are the
+// project's own, by import path of their packages: their status is a
+// subresource, which the client must be told.
+func fakeClients(kinds map[string][]string) pass {
+	return func(f *goFile) {
+		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+			scheme, objects := "", call.Args
+			switch {
+			case f.calls(call, crFake, "NewFakeClient") != nil:
+			case f.calls(call, crFake, "NewFakeClientWithScheme") != nil && len(call.Args) > 0:
+				scheme, objects = ".WithScheme("+f.Text(call.Args[0])+")", call.Args[1:]
+			default:
+				continue
+			}
+			with := strings.Join(f.texts(objects), ", ")
+			if call.Ellipsis.IsValid() {
+				with += "..."
+			}
+			f.Replace(call, fmt.Sprintf("%s.NewClientBuilder()%s%s.WithRuntimeObjects(%s).Build()",
+				f.ImportName(crFake), scheme, f.statusOf(kinds), with))
+		}
+	}
+}
+
+// statusOf names the project's kinds that the file speaks of.
+func (f *goFile) statusOf(kinds map[string][]string) string {
+	var list []string
+	for importPath, names := range kinds {
+		for _, member := range f.members(importPath) {
+			text := fmt.Sprintf("&%s.%s{}", f.ImportName(importPath), member)
+			if slices.Contains(names, member) && !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	slices.Sort(list)
+	return ".WithStatusSubresource(" + strings.Join(list, ", ") + ")"
+}
+
+// loggers carries over how loggers are made.
+func loggers(f *goFile) {
+	for c := range goedit.Each[*ast.CallExpr](f.Tree) {
+		if f.Is(c.Fun, crLog, "ZapLogger") && len(c.Args) == 1 {
+			f.Replace(c, fmt.Sprintf("%s.New(%s.UseDevMode(%s))", f.Need(crZap, ""), f.Need(crZap, ""), f.Text(c.Args[0])))
+		}
+		// The same name, from the package that has it today.
+		others := slices.ContainsFunc(f.members(sdkZap), func(m string) bool { return m != "Logger" })
+		if local := f.ImportName(sdkZap); f.Is(c.Fun, sdkZap, "Logger") && !others {
+			f.DropImport(sdkZap)
+			f.AddImport(crZap, local)
+			f.Replace(c, local+".New()")
+		}
+	}
+}

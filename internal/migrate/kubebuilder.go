@@ -322,25 +322,39 @@ func (m *migration) hasController(kind string) bool {
 // which are wired in by what the user made of them.
 func (m *migration) renderBare(text []byte) error {
 	m.put(project.FileName, append([]byte(project.FileHeader), text...))
-	var p map[string]any
-	if err := yaml.Unmarshal(text, &p); err != nil {
+	var entries map[string]any
+	if err := yaml.Unmarshal(text, &entries); err != nil {
 		return err
 	}
-	list, _ := p["resources"].([]any)
+	list, _ := entries["resources"].([]any)
 	for _, item := range list {
 		r, _ := item.(map[string]any)
 		delete(r, "controller")
 		delete(r, "controllers")
 	}
-	bare, err := yamledit.Encode(p)
+	bare, err := yamledit.Encode(entries)
 	if err != nil {
 		return err
 	}
-	// The user's types come in the place of the scaffold's, and what calls their
-	// methods in that of its webhooks.
-	return m.render(bare, m.oldCerts(), func(name string) bool {
-		return hasAnyPrefix(name, "api/", "internal/webhook/") && (m.layout != LayoutSDK0 || strings.HasSuffix(name, "_types.go"))
-	})
+	f, err := project.Parse(bare)
+	if err != nil {
+		return err
+	}
+	p, err := f.Replay(project.ReplayOptions{Scaffolder: m.Scaffolder, Header: m.files[project.HeaderFile].data, Certs: m.oldCerts()})
+	if err != nil {
+		return err
+	}
+	m.rendered = p.Files
+	for name, data := range p.Files {
+		// The user's types come in the place of the scaffold's, and what calls their
+		// methods in that of its webhooks.
+		own := hasAnyPrefix(name, "api/", "internal/webhook/") && (m.layout != LayoutSDK0 || strings.HasSuffix(name, "_types.go"))
+		tested := strings.HasPrefix(name, "test/e2e/") && hasDir(m.files, "test/e2e")
+		if name != project.FileName && !own && !tested {
+			m.out[name] = output{file: file{data: data, mode: 0o644}}
+		}
+	}
+	return nil
 }
 
 // oldCerts is where the certificates of the webhooks came from, as 'mysdk create

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	v4 "github.com/example/mysdk/plugins/golang/v4"
@@ -277,5 +278,17 @@ func TestProjectVersions(t *testing.T) {
 				t.Errorf("plugins %v", p.Plugins)
 			}
 		})
+	}
+}
+
+// TestKindsByPath holds that the packages of kinds are known by where they are, also
+// where they stay: fake clients are told of those whose status a test changes.
+func TestKindsByPath(t *testing.T) {
+	m := newMigration(nil)
+	m.moves = map[string]string{"apis/sales/v1": "api/sales/v1"}
+	m.apis = []*apiVersion{{dir: "apis/sales/v1", kinds: []kind{{name: "Cart"}}}, {dir: "api/v1", kinds: []kind{{name: "Shop"}}}}
+	want := map[string][]string{"example.com/shop/api/sales/v1": {"Cart"}, "example.com/shop/api/v1": {"Shop"}}
+	if d := cmp.Diff(want, m.kindsByPath()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -61,9 +61,8 @@ func (m *migration) readMain(name string) (*oldProgram, error) {
 			p.statements(fn.Body.List)
 		}
 	}
-	p.takeComments()
+	p.readComments()
 	p.leaveLines()
-	p.readRules()
 	return p, nil
 }
 
@@ -124,13 +123,16 @@ func (p *oldProgram) isAlone(n ast.Node) bool {
 	return len(bytes.TrimSpace(head))+len(bytes.Trim(tail, " \t\r,")) == 0
 }
 
-// takeComments takes the comments that have lines of their own: what they are
-// about is listed.
-func (p *oldProgram) takeComments() {
+// readComments takes the comments that have lines of their own: what they are
+// about is listed. Those that are markers of rules are kept.
+func (p *oldProgram) readComments() {
 	for _, group := range p.file.Tree.Comments {
 		for _, c := range group.List {
 			if p.isAlone(c) {
 				p.take(c)
+			}
+			if strings.HasPrefix(strings.TrimLeft(c.Text, "/ \t"), "+kubebuilder:rbac:") && !slices.Contains(p.rules, c.Text) {
+				p.rules = append(p.rules, c.Text)
 			}
 		}
 	}
@@ -402,18 +404,4 @@ func (p *oldProgram) leads(s ast.Stmt) bool {
 		p.m.know("%s:%d led for life (leader.Become). The new main program holds a lease (--leader-elect): stop the old operator before the new one starts. The guide on leader election has leader-for-life.", p.file.Name, p.file.Line(s.Pos()))
 	}
 	return found
-}
-
-// rulePrefix is how markers of rules begin.
-const rulePrefix = "+kubebuilder:rbac:"
-
-// readRules finds the markers of rules.
-func (p *oldProgram) readRules() {
-	for _, group := range p.file.Tree.Comments {
-		for _, c := range group.List {
-			if strings.HasPrefix(strings.TrimLeft(c.Text, "/ \t"), rulePrefix) && !slices.Contains(p.rules, c.Text) {
-				p.rules = append(p.rules, c.Text)
-			}
-		}
-	}
 }

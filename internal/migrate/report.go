@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"text/template"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 
@@ -88,4 +89,17 @@ func (c Problem) Cause() string { return oldapi.Cause(c.Text) }
 // todoLine is a marked line for Go code.
 func todoLine(format string, args ...any) string {
 	return "// " + todoMark + fmt.Sprintf(format, args...)
+}
+
+// fill is the text that a template makes of data.
+func fill(text string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	t, err := template.New("").Parse(text)
+	if err == nil {
+		err = t.Execute(&b, data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fill in the template: %w", err)
+	}
+	return b.Bytes(), nil
 }
