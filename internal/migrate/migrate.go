@@ -184,16 +184,16 @@ type migration struct {
 	moving     map[string]relayout.Package // those, by old import path, once they were looked for
 	namespaced bool
 	multigroup bool
-	rendered   map[string][]byte         // the new scaffold
-	links      []string                  // files and directories that are elsewhere
-	recorded   string                    // the name in PROJECT, empty for none
-	general    []Note                    // what belongs to no file
-	rules      []string                  // markers of rules in the old main program
-	roles      map[string]bool           // names in role.yaml that are the generator's now
-	err        error                     // the first that something did not return
-	imaged     bool                      // the operator's image is set
-	helpers    map[string]map[string]int // watchHelpers, once they were looked for
-	names      controllernames.Names     // of controllers that need one, once they were looked for
+	rendered   map[string][]byte     // the new scaffold
+	links      []string              // files and directories that are elsewhere
+	recorded   string                // the name in PROJECT, empty for none
+	general    []Note                // what belongs to no file
+	rules      []string              // markers of rules in the old main program
+	roles      map[string]bool       // names in role.yaml that are the generator's now
+	err        error                 // the first that something did not return
+	imaged     bool                  // the operator's image is set
+	helpers    map[string]int        // watchHelpers, once they were looked for
+	names      controllernames.Names // of controllers that need one, once they were looked for
 }
 
 // isSkipped reports whether a file or directory is no part of the project: what git

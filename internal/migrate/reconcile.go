@@ -86,19 +86,15 @@ func (f *goFile) ownContext(body *ast.BlockStmt) *ast.AssignStmt {
 // watchHelpers finds functions that watch with a controller that they are given,
 // and need the manager for that today, as their last parameter. It returns how
 // many parameters they had, by the new import path of their package and their name.
-func (m *migration) watchHelpers() map[string]map[string]int {
+func (m *migration) watchHelpers() map[string]int {
 	if m.helpers != nil {
 		return m.helpers
 	}
-	m.helpers = map[string]map[string]int{}
+	m.helpers = map[string]int{}
 	for f := range m.parse(m.ownCode()) {
 		for fn := range f.Functions() {
 			if n, ok := f.watchHelper(fn); ok {
-				at := path.Join(m.module, path.Dir(m.along(f.Name)))
-				if m.helpers[at] == nil {
-					m.helpers[at] = map[string]int{}
-				}
-				m.helpers[at][fn.Name.Name] = n
+				m.helpers[path.Join(m.module, path.Dir(m.along(f.Name)), fn.Name.Name)] = n
 			}
 		}
 	}
@@ -128,16 +124,15 @@ func (f *goFile) watchHelper(fn *ast.FuncDecl) (params int, ok bool) {
 // helperPass gives those functions the manager, and passes it where they are
 // called.
 func (m *migration) helperPass(f *goFile) {
-	helpers := m.watchHelpers()
-	own := helpers[path.Join(m.module, path.Dir(m.along(f.Name)))]
+	helpers, own := m.watchHelpers(), path.Join(m.module, path.Dir(m.along(f.Name)))
 	for fn := range f.Functions() {
 		mgr := f.managerParam(fn)
-		if _, ok := own[fn.Name.Name]; ok && fn.Recv == nil && mgr == "" {
+		if _, ok := helpers[path.Join(own, fn.Name.Name)]; ok && fn.Recv == nil && mgr == "" {
 			mgr = "mgr"
 			f.Insert(fn.Type.Params.List[len(fn.Type.Params.List)-1].End(), ", mgr "+f.Need(crManager, "")+".Manager")
 		}
 		for call := range goedit.Each[*ast.CallExpr](fn.Body) {
-			switch n, ok := f.helperOf(call, own, helpers); {
+			switch n, ok := helpers[f.called(call, own)]; {
 			case !ok || len(call.Args) != n:
 			case mgr == "":
 				f.todo(call, "%s takes the manager as its last argument now, which is not at hand here", callee(call))
@@ -148,18 +143,16 @@ func (m *migration) helperPass(f *goFile) {
 	}
 }
 
-// helperOf is how many parameters the helper had that is called, of the file's own
-// package or another.
-func (f *goFile) helperOf(call *ast.CallExpr, own map[string]int, all map[string]map[string]int) (params int, ok bool) {
+// called is the function that is called, by the import path of its package, which
+// is the file's own or another; empty for methods.
+func (f *goFile) called(call *ast.CallExpr, own string) string {
 	switch fun := call.Fun.(type) {
 	case *ast.Ident:
-		params, ok = own[fun.Name]
+		return path.Join(own, fun.Name)
 	case *ast.SelectorExpr:
-		id, isName := fun.X.(*ast.Ident)
-		if !isName || id.Obj != nil {
-			return 0, false
+		if id, isName := fun.X.(*ast.Ident); isName && id.Obj == nil {
+			return path.Join(f.ImportPath(id.Name), fun.Sel.Name)
 		}
-		params, ok = all[f.ImportPath(id.Name)][fun.Sel.Name]
 	}
-	return params, ok
+	return ""
 }
