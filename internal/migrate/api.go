@@ -252,7 +252,6 @@ func generateMarker(group string) pass {
 	}
 }
 
-// isOnlyDoc says whether a Go file declares nothing.
 func isOnlyDoc(name string, src []byte) bool {
 	f, err := parseGo(name, src)
 	return err == nil && len(f.Tree.Decls) == 0

@@ -140,7 +140,6 @@ func (f *goFile) injector(d *ast.FuncDecl) {
 	}
 }
 
-// callee is the name of what is called, without what it is called on.
 func callee(call *ast.CallExpr) string { return goedit.TypeName(call.Fun) }
 
 // coreTypes carries over literals of types of k8s.io/api that got others in

@@ -291,7 +291,6 @@ func (m *migration) tookOver(name string, taken []string) {
 	}
 }
 
-// nameOf is the name of an object.
 func nameOf(doc *yaml.Node) string { return scalar(yamledit.Value(doc, "metadata"), "name") }
 
 // documentOf finds the object of the same kind, and of the same name where
@@ -446,7 +445,6 @@ func (m *migration) writeDocuments(name string, docs []*yaml.Node) {
 	m.put(name, text)
 }
 
-// joinDocuments is the text of objects in one file.
 func joinDocuments(docs []*yaml.Node) ([]byte, error) {
 	texts := make([][]byte, len(docs))
 	for i, d := range docs {

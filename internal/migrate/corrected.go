@@ -158,7 +158,6 @@ func giveContext(f *goFile, at ast.Expr, m []string) {
 	}
 }
 
-// typesOf splits the list of types in the compiler's message.
 func typesOf(list string) []string {
 	if list == "" {
 		return nil

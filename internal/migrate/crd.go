@@ -21,7 +21,6 @@ import (
 
 type crd = apiextensionsv1.CustomResourceDefinition
 
-// decodeCRD reads an object as a CRD.
 func decodeCRD(doc *yaml.Node) (*crd, error) {
 	var v map[string]any
 	if err := doc.Decode(&v); err != nil {

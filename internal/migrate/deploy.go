@@ -67,7 +67,6 @@ func inDeploy(name string) bool {
 	return strings.HasPrefix(name, "deploy/") && isYAML(name) && !strings.HasPrefix(name, catalogDir+"/") && !strings.Contains(name, "/templates/")
 }
 
-// deployFiles are the manifests in deploy.
 func (m *migration) deployFiles() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.files)), func(name string) bool { return !inDeploy(name) })
 }
@@ -101,7 +100,6 @@ func (m *migration) readDeploy() {
 	m.readBindings()
 }
 
-// readObjects lists the objects in a file.
 func readObjects(name string, data []byte) ([]*object, error) {
 	docs, err := yamledit.Documents(data)
 	if err != nil {
@@ -190,7 +188,6 @@ func (m *migration) deployment() error {
 	return nil
 }
 
-// byFile are the objects in deploy by their files.
 func (m *migration) byFile() map[string][]*object {
 	out := map[string][]*object{}
 	for _, o := range m.objects {

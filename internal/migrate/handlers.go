@@ -227,7 +227,6 @@ func (f *goFile) readWatch(call *ast.CallExpr) (w watch, ok bool) {
 	return w, w.object != nil || w.channel != ""
 }
 
-// value is the text of a literal's field, empty where it has none.
 func (f *goFile) value(lit *ast.CompositeLit, key string) string {
 	if e := goedit.Field(lit, key); e != nil {
 		return f.Text(e)

@@ -78,7 +78,6 @@ func (m *migration) readProject() ([]byte, error) {
 	return projectText(p)
 }
 
-// projectText is the text of a PROJECT file.
 func projectText(p map[string]any) ([]byte, error) {
 	text, err := yamledit.Encode(p)
 	if err != nil {

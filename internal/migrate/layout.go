@@ -179,7 +179,6 @@ type kind struct {
 	crd       *crd // what the CRD of old says, nil without one
 }
 
-// readAPIs reads the packages below pkg/apis.
 func readAPIs(files map[string]file) ([]*apiVersion, error) {
 	var out []*apiVersion
 	for _, group := range subdirs(files, "pkg/apis") {
@@ -225,7 +224,6 @@ func (a *apiVersion) read(files map[string]file) error {
 	return nil
 }
 
-// constants collects the string constants of a file.
 func (f *goFile) constants(into map[string]string) {
 	for v := range goedit.Each[*ast.ValueSpec](f.Tree) {
 		for i, name := range v.Names {

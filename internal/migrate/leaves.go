@@ -142,7 +142,6 @@ func find(n *yaml.Node, way string) *yaml.Node {
 	return n
 }
 
-// next goes one step.
 func next(n *yaml.Node, part string) *yaml.Node {
 	name, isItem := readStep(part)
 	if !isItem {
@@ -204,7 +203,6 @@ func kindBefore(part string) (kind yaml.Kind, tag string) {
 	return yaml.MappingNode, "!!map"
 }
 
-// textNode is a text in a document.
 func textNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 
 // addKey adds a value to a mapping, with the comments of its old key.

@@ -48,7 +48,6 @@ type foreign struct {
 // facts are the names in a scaffold that differ from project to project.
 type facts struct{ repo, name, domain string }
 
-// parsePeers reads the table of fingerprints.
 func parsePeers(table string) (map[string][]fingerprint, error) {
 	head, rest, _ := strings.Cut(table, "\n")
 	versions := strings.Split(head, ",")

@@ -99,7 +99,6 @@ func (p *planner) repaired(name string) {
 	}
 }
 
-// language is the version of Go in a go.mod, in the form of modules' versions.
 func language(mod []byte) string {
 	m, err := modfile.ParseLax("go.mod", mod, nil)
 	if err != nil || m.Go == nil {

@@ -201,13 +201,11 @@ func (p *planner) note(name string, action Action, detail string) {
 	p.plan.Files = append(p.plan.Files, File{Path: name, Action: action, Detail: detail})
 }
 
-// create adds a file that is new.
 func (p *planner) create(name string, data []byte) error {
 	p.note(name, New, "")
 	return p.tree.Create(name, data)
 }
 
-// update replaces a file.
 func (p *planner) update(name string, data []byte) error {
 	p.note(name, Updated, "")
 	return p.tree.Write(name, data)

@@ -243,7 +243,6 @@ func replaceIn(set *fileset.Set, name string, data []byte) error {
 	return set.Put(name, f)
 }
 
-// copySet writes files below a directory of mysdk's own.
 func copySet(dir string, set fileset.Set) error {
 	for _, name := range set.Paths() {
 		f, _ := set.Get(name)

@@ -119,7 +119,6 @@ func breaking(ctx context.Context, f *cli.Factory, opts generate.Options, p *mig
 	return out, nil
 }
 
-// name is that of the field alone.
 func (c located) name() string { return c.Field[strings.LastIndex(c.Field, ".")+1:] }
 
 // restore marks the fields of the project's types that have markers by which they
@@ -146,7 +145,6 @@ func restore(f *cli.Factory, p *migrate.Plan, set *fileset.Set, changes []locate
 	return changed, nil
 }
 
-// restoreIn marks the fields in one file.
 func restoreIn(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, markers map[migrate.Field][]string) (changed bool, err error) {
 	src, err := f.Host.Files.ReadFile(f.Host.Path(name))
 	if err != nil {

@@ -219,7 +219,6 @@ func migrateInto(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 	return reportMigrated(f, o, p, set)
 }
 
-// emptyDir refuses a directory that has something in it.
 func emptyDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

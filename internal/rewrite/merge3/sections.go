@@ -159,7 +159,6 @@ func mergeSection(base, mine, theirs Section, force bool) Section {
 	}
 }
 
-// mergeText merges line by line.
 func mergeText(base, mine, theirs string, force bool) string {
 	switch {
 	case mine == theirs || base == theirs:
