@@ -210,7 +210,8 @@ func (a *apiVersion) read(files map[string]file) error {
 			return err
 		}
 		f.constants(constants)
-		if path.Dir(name) == a.dir && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(path.Base(name), "zz_generated") {
+		made := strings.HasPrefix(path.Base(name), "zz_generated")
+		if path.Dir(name) == a.dir && !strings.HasSuffix(name, "_test.go") && !made {
 			code = append(code, f)
 		}
 	}

@@ -102,9 +102,9 @@ func (m *migration) isOfProgram(name string) bool {
 	if pkg := f.Tree.Name.Name; pkg != "main" && pkg != "main_test" || f.function("main") != nil {
 		return false
 	}
-	never := []string{"ignore", "mage", "tools"}
+	isBuilt := func(tag string) bool { return !slices.Contains([]string{"ignore", "mage", "tools"}, tag) }
 	for line := range strings.Lines(string(f.Src[:f.Offset(f.Tree.Package)])) {
-		if expr, err := constraint.Parse(strings.TrimSpace(line)); err == nil && !expr.Eval(func(tag string) bool { return !slices.Contains(never, tag) }) {
+		if expr, err := constraint.Parse(strings.TrimSpace(line)); err == nil && !expr.Eval(isBuilt) {
 			return false
 		}
 	}
@@ -121,7 +121,8 @@ func (m *migration) mainRules() error {
 // putRules puts markers into a file of their own beside the controllers.
 func (m *migration) putRules(lines []string) {
 	if len(lines) > 0 {
-		m.put(m.free("internal/controller", "rbac.go"), fmt.Appendf(nil, "%spackage controller\n\n%s\n", m.header(), strings.Join(lines, "\n")))
+		text := fmt.Appendf(nil, "%spackage controller\n\n%s\n", m.header(), strings.Join(lines, "\n"))
+		m.put(m.free("internal/controller", "rbac.go"), text)
 	}
 }
 

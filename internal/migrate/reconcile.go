@@ -16,7 +16,8 @@ func (f *goFile) isReconcile(fn *ast.FuncDecl) bool {
 		return false
 	}
 	list := fn.Type.Params.List
-	return len(list) > 0 && f.isAny(list[len(list)-1].Type, "Request", crReconcile, crRoot) && fn.Type.Params.NumFields() <= 2
+	return len(list) > 0 && fn.Type.Params.NumFields() <= 2 &&
+		f.isAny(list[len(list)-1].Type, "Request", crReconcile, crRoot)
 }
 
 func (f *goFile) function(name string) *ast.FuncDecl {

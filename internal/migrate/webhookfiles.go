@@ -38,7 +38,9 @@ type webhookFile struct {
 func (m *migration) webhooks() []*webhookFile {
 	var out []*webhookFile
 	for _, a := range m.apis {
-		w := &webhookFile{apiVersion: a, kind: a.kinds[0].name, to: m.moved(a.dir), methods: map[string]int{}, files: map[string]bool{}}
+		w := &webhookFile{
+			apiVersion: a, kind: a.kinds[0].name, to: m.moved(a.dir), methods: map[string]int{}, files: map[string]bool{},
+		}
 		if m.multigroup {
 			w.below = a.label
 		}

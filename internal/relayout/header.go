@@ -52,7 +52,8 @@ func hasLicense(src []byte) bool {
 		return true
 	}
 	return slices.ContainsFunc(tree.Comments, func(group *ast.CommentGroup) bool {
-		return group.Pos() < tree.Package && slices.ContainsFunc(group.List, func(c *ast.Comment) bool { return licensed.MatchString(c.Text) })
+		speaks := func(c *ast.Comment) bool { return licensed.MatchString(c.Text) }
+		return group.Pos() < tree.Package && slices.ContainsFunc(group.List, speaks)
 	})
 }
 

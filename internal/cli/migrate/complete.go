@@ -37,7 +37,8 @@ func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate
 		return err
 	}
 	there := f.In(dir)
-	for _, step := range []func(context.Context, *cli.Factory, *migrate.Plan, *fileset.Set) error{tidy, generated, kept, compiled} {
+	type step func(context.Context, *cli.Factory, *migrate.Plan, *fileset.Set) error
+	for _, step := range []step{tidy, generated, kept, compiled} {
 		if err := step(ctx, there, p, set); err != nil {
 			return err
 		}
