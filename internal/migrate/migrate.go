@@ -348,7 +348,14 @@ func (m *migration) plan() (*Plan, error) {
 	m.out[ReportName] = output{file: file{data: report, mode: 0o644}}
 	p.Files = append(p.Files, m.entry(ReportName))
 	slices.SortFunc(p.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return p, m.sets(p)
+	for name := range m.files {
+		if _, stays := m.out[name]; !stays {
+			if err := p.Changes.Put(name, fileset.File{Removed: true}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, m.written(p)
 }
 
 // linked says whether a file is a link, or lies below a link to a directory.
@@ -378,33 +385,15 @@ func (m *migration) entry(name string) Entry {
 	return e
 }
 
-func (m *migration) sets(p *Plan) error {
-	if err := m.written(p); err != nil {
-		return err
-	}
-	for name := range m.files {
-		if _, stays := m.out[name]; !stays {
-			if err := p.Changes.Put(name, fileset.File{Removed: true}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // written adds the files that there will be to the plan.
 func (m *migration) written(p *Plan) error {
 	for name, o := range m.out {
-		whole := fileset.File{Data: o.data, Mode: o.mode, New: true}
-		if err := p.Result.Put(name, whole); err != nil {
-			return err
-		}
 		old, there := m.files[name]
-		if there && string(old.data) == string(o.data) {
-			continue
+		err := p.Result.Put(name, fileset.File{Data: o.data, Mode: o.mode, New: true})
+		if err == nil && !(there && string(old.data) == string(o.data)) {
+			err = p.Changes.Put(name, fileset.File{Data: o.data, Mode: o.mode, New: !there})
 		}
-		whole.New = !there
-		if err := p.Changes.Put(name, whole); err != nil {
+		if err != nil {
 			return err
 		}
 	}
