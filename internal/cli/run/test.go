@@ -197,7 +197,8 @@ func packagesToTest(ctx context.Context, f *cli.Factory, args []string) ([]strin
 	}
 	var out bytes.Buffer
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{
-		Name: "go", Args: slices.Concat([]string{"list"}, listFlags(args), []string{everyPackage}), Dir: f.Host.Dir, Env: testEnv(f.Host, args), Stdout: &out, Stderr: f.Host.IO.Err,
+		Name: "go", Args: slices.Concat([]string{"list"}, listFlags(args), []string{everyPackage}), Dir: f.Host.Dir,
+		Env: testEnv(f.Host.Environ(), args), Stdout: &out, Stderr: f.Host.IO.Err,
 	})
 	if err != nil {
 		return nil, clierr.Failedf("correct what the go command says above", "list the packages: %w", err)
@@ -216,7 +217,7 @@ func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []stri
 	var said bytes.Buffer // by the go command: what tests print is on stdout
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{
 		Name: "go", Args: o.goArgs(packages), Dir: f.Host.Dir,
-		Env:   testEnv(f.Host, o.args, env...),
+		Env:   testEnv(f.Host.Environ(), o.args, env...),
 		Stdin: f.Host.IO.In, Stdout: f.Host.IO.Out, Stderr: io.MultiWriter(f.Host.IO.Err, &said), Grace: 10 * time.Second,
 	})
 	switch {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/host"
-	"github.com/example/mysdk/internal/mainpkg"
 )
 
 // read takes our own flags, global ones among them, out of args, and reports
@@ -154,12 +152,13 @@ func goTestFlags() map[string]bool {
 
 // testEnv is the environment of the tests. They are compiled without cgo, as
 // operators are, so that the packages compiled for one serve the other; the
-// race detector needs cgo.
-func testEnv(h host.Host, args []string, more ...string) []string {
-	if needsCgo(args) {
-		return append(h.Environ(), more...)
+// race detector needs cgo. CGO_ENABLED stays as the user has set it, be it to nothing.
+func testEnv(env, args []string, more ...string) []string {
+	isSet := slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CGO_ENABLED=") })
+	if isSet || needsCgo(args) {
+		return slices.Concat(env, more)
 	}
-	return append(mainpkg.BuildEnv(h), more...)
+	return slices.Concat(env, more, []string{"CGO_ENABLED=0"})
 }
 
 // needsCgo reports whether a flag asks for what Go has by cgo only: the race
