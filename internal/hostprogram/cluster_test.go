@@ -45,6 +45,27 @@ func (p Programs) forgetAll(t *testing.T) {
 	}
 }
 
+// moveSocket has the cluster listen elsewhere, and at the next time where it did.
+func (p Programs) moveSocket(t *testing.T) {
+	t.Helper()
+	dir, err := p.Host.StateDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := state.New(dir, p.Cluster)
+	s, err := l.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := s.Socket
+	if s.Socket = strings.TrimSuffix(was, "2"); s.Socket == was {
+		s.Socket += "2"
+	}
+	if err := errors.Join(os.Rename(was, s.Socket), l.Write(s)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // testTwoProjects tells a cluster of programs whose images have the same name,
 // and takes them back again.
 func (p Programs) testTwoProjects(t *testing.T) {
@@ -114,6 +135,19 @@ func (p Programs) testTwoProjects(t *testing.T) {
 	failing.Project = &Project{Dir: broken, Image: "proxy:1"}
 	if _, err := failing.Register(t.Context(), "three", deployments("op")); err == nil || !strings.Contains(err.Error(), "oops") {
 		t.Errorf("with a project that does not compile: %v", err)
+	}
+	knows("controller:latest : one", "controller:latest one/Deployment/op: one")
+
+	// A cluster that is started again while a program is built has another socket.
+	restarted := p
+	restarted.Say = func(string, ...any) { p.moveSocket(t) }
+	undo, err := restarted.Register(t.Context(), "four", deployments("op"))
+	p.moveSocket(t)
+	if err == nil {
+		err = undo(t.Context())
+	}
+	if err != nil {
+		t.Errorf("with a cluster that was started again: %v", err)
 	}
 	knows("controller:latest : one", "controller:latest one/Deployment/op: one")
 

@@ -101,11 +101,11 @@ func (p Programs) Register(ctx context.Context, namespace string, deployments []
 	if err := p.collect(ctx); err != nil {
 		return nil, err
 	}
-	control, before, err := p.registered(ctx)
+	_, before, err := p.registered(ctx)
 	if err != nil {
 		return nil, err
 	}
-	told, err := p.tellAll(ctx, control, namespace, deployments)
+	told, err := p.tellAll(ctx, namespace, deployments)
 	if err != nil {
 		// Also after Ctrl-C: half of it told is of no use to anybody.
 		return nil, errors.Join(err, p.restore(context.WithoutCancel(ctx), before, told))
@@ -118,7 +118,7 @@ func (p Programs) Register(ctx context.Context, namespace string, deployments []
 // a manifest that the user applies. That there is none is said of the workload's pods
 // alone, as the image's name may be that of another project's too. What the cluster
 // may have been told is returned with an error too.
-func (p Programs) tellAll(ctx context.Context, control state.Control, namespace string, deployments []Deployment) ([]state.Program, error) {
+func (p Programs) tellAll(ctx context.Context, namespace string, deployments []Deployment) ([]state.Program, error) {
 	found := map[string]state.Program{}                   // by image
 	programs := make([][]state.Program, len(deployments)) // any other container is simulated
 	anywhere := false
@@ -137,6 +137,11 @@ func (p Programs) tellAll(ctx context.Context, control state.Control, namespace 
 				anywhere = anywhere || j < len(d.Containers)
 			}
 		}
+	}
+	// Only now: a build may take minutes, in which the cluster may be started again.
+	control, err := cluster.Control(ctx, p.Host, p.Cluster)
+	if err != nil {
+		return nil, err
 	}
 	var told []state.Program
 	for i, d := range deployments {
