@@ -136,8 +136,13 @@ func injection(annotations map[string]string) map[string]string {
 func (e endpoint) conversion(crd *unstructured.Unstructured) map[string]any {
 	// Fields of the wrong type are as good as absent: the API server gets the
 	// defaults, and refuses what it does not like.
-	review, _, _ := unstructured.NestedSlice(crd.Object, "spec", "conversion", "webhook", "conversionReviewVersions")
-	service, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service")
+	webhook, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook")
+	versions, _, _ := unstructured.NestedStringSlice(webhook, "conversionReviewVersions")
+	service, _, _ := unstructured.NestedMap(webhook, "clientConfig", "service")
+	var review []any
+	for _, v := range versions {
+		review = append(review, v)
+	}
 	if len(review) == 0 {
 		review = []any{"v1"}
 	}

@@ -83,6 +83,7 @@ func TestConversion(t *testing.T) {
 		"a path":           {strings.Replace(convertedYAML, "path: /convert", "path: /other", 1), "https://[::1]:7/other", "v1"},
 		"no path":          {strings.Replace(convertedYAML, ", path: /convert", "", 1), "https://[::1]:7/convert", "v1"},
 		"no versions":      {strings.Replace(convertedYAML, "      conversionReviewVersions: [v1]\n", "", 1), "https://[::1]:7/convert", "v1"},
+		"wrong versions":   {strings.Replace(convertedYAML, "[v1]", "[v2, 1]", 1), "https://[::1]:7/convert", "v1"},
 		"several versions": {strings.Replace(convertedYAML, "[v1]", "[v1, v1beta1]", 1), "https://[::1]:7/convert", "v1 v1beta1"},
 	}
 	for name, tc := range tests {
