@@ -41,8 +41,10 @@ type webhookProxy struct {
 // newWebhookProxy listens on address, and answers requests whose path begins with
 // /secret only: others than the cluster may reach the port. The operator's
 // server shows the certificate of certs too, which proves that no other process
-// took its port. What it does is seen by around.
-func newWebhookProxy(ctx context.Context, address, secret string, certs *certificates, around func(http.Handler) http.Handler) (*webhookProxy, error) {
+// took its port. around wraps the handler behind the secret, so that it meets the
+// cluster's requests only, and their paths as the operator has them.
+func newWebhookProxy(ctx context.Context, address, secret string, certs *certificates,
+	around func(http.Handler) http.Handler) (*webhookProxy, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
@@ -55,7 +57,8 @@ func newWebhookProxy(ctx context.Context, address, secret string, certs *certifi
 	f.transport = &http.Transport{TLSClientConfig: certs.client, DisableKeepAlives: true}
 	f.server = &http.Server{
 		Handler:           http.StripPrefix("/"+secret, around(http.HandlerFunc(f.forward))),
-		ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(), TLSConfig: certs.server,
+		ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(),
+		TLSConfig: certs.server.Clone(), // ServeTLS writes to it
 	}
 	go func() {
 		// It ends with close, and an error before that shows in the requests.
@@ -161,7 +164,7 @@ func makeCertificates(now time.Time, hosts ...string) (*certificates, error) {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
-	pool.AddCert(pair.Leaf)
+	pool.AppendCertsFromPEM(cert) // X509KeyPair has read it
 	return &certificates{
 		cert: cert, key: key,
 		server: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/recording"
 )
 
 // webhookServer is an operator's webhook server with the run's certificate. It
@@ -156,6 +160,49 @@ func TestFrontRefuses(t *testing.T) {
 	}
 	if code, _ := ask(t.Context()); code != 0 {
 		t.Errorf("code %d after the end", code)
+	}
+}
+
+// TestNoting: what the API server asks, and is answered, is told to whom it
+// concerns, and stays as it is.
+func TestNoting(t *testing.T) {
+	w := newWorld(t)
+	control := &controlFake{w: w}
+	d, now := w.deps(), w.Now()
+	began := now.Add(time.Second)
+	d.Host.Now = func() time.Time { now = now.Add(time.Second); return now }
+	r := newRun(Options{Dir: w.Dir}, d)
+	r.control = control
+	r.manifest.Webhooks = objects(t, hookYAML)
+	f, certs := newTestProxy(t, r)
+	s := webhookServer(t, certs, "operator")
+	f.point(strings.TrimPrefix(s.URL, "https://"))
+	if code, text := caller(t, f, certs)(t.Context(), "/secret/validate"); code != 200 || text != "operator /validate {}" {
+		t.Fatalf("%d %s", code, text)
+	}
+	if err := f.server.Shutdown(t.Context()); err != nil { // when all is told
+		t.Error(err)
+	}
+	want := []recording.Webhook{{Path: "/validate", Webhook: "a.example.com", Time: began, Took: time.Second, Code: 200,
+		Message: "the answer is not a review: invalid character 'o' looking for beginning of value"}}
+	if diff := cmp.Diff(want, control.calls); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+func TestWebhookName(t *testing.T) {
+	configs := objects(t, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: mutating}
+webhooks:
+- {name: a.example.com, clientConfig: {service: {path: /mutate-a}}}
+- {name: b.example.com, clientConfig: {service: {path: /mutate-b}}}
+`)
+	for path, want := range map[string]string{"/mutate-b": "b.example.com", "/mutate-a": "a.example.com", "/convert": ""} {
+		if got := webhookName(configs, path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
 	}
 }
 
