@@ -399,20 +399,6 @@ func TestTwoRuns(t *testing.T) {
 	}
 }
 
-// TestJournalBroken: a journal that cannot be read is no reason to guess.
-func TestJournalBroken(t *testing.T) {
-	w := webhookWorld(t)
-	killed(t, w)
-	file := w.journalFiles(t)[0]
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	err := Restore(t.Context(), Options{Dir: w.Dir}, w.deps())
-	if err == nil || !strings.Contains(err.Error(), file) || clierr.HintOf(err) == "" {
-		t.Errorf("error: %v", err)
-	}
-}
-
 // TestRestoreLater: a cluster that cannot be restored now keeps its journal.
 func TestRestoreLater(t *testing.T) {
 	w := webhookWorld(t)
@@ -458,6 +444,48 @@ func TestRestoreKilled(t *testing.T) {
 			}
 			if !w.happened(ends) {
 				t.Errorf("events: %q", w.listed())
+			}
+		})
+	}
+}
+
+func TestWebhookArgs(t *testing.T) {
+	w := webhookWorld(t)
+	h := &hooks{r: &run{Deps: w.deps()}, private: "/p"}
+	scaffold := []string{"webhook-cert-path", "webhook-port", "webhook-host"}
+	certs := "--webhook-cert-path=" + h.certDir()
+	tests := map[string]struct {
+		flags     []string
+		args      []string
+		want      []string // * stands for a free port
+		env       []string
+		addressIs string
+	}{
+		"today's scaffold": {scaffold, nil, []string{certs, "--webhook-port=*", "--webhook-host=127.0.0.1"}, nil, "127.0.0.1:*"},
+		"the user's host":  {scaffold, []string{"--webhook-host="}, []string{certs, "--webhook-port=*"}, nil, "127.0.0.1:*"},
+		"no flags":         {nil, nil, nil, []string{"TMPDIR=/p"}, "127.0.0.1:9443"},
+		"the user's port":  {scaffold[:2], []string{"--webhook-port=8"}, []string{certs}, nil, "127.0.0.1:8"},
+		"in two words":     {nil, []string{"-webhook-port", "8"}, nil, []string{"TMPDIR=/p"}, "127.0.0.1:8"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			facts := mainFacts{flags: map[string]bool{}}
+			for _, f := range tc.flags {
+				facts.flags[f] = true
+			}
+			args, env, address, err := h.webhookArgs(t.Context(), facts, Options{OperatorArgs: tc.args})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, port, _ := strings.Cut(address, ":")
+			for i := range tc.want {
+				tc.want[i] = strings.Replace(tc.want[i], "*", port, 1)
+			}
+			if diff := cmp.Diff([][]string{tc.want, tc.env}, [][]string{args, env}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if want := strings.Replace(tc.addressIs, "*", port, 1); address != want {
+				t.Errorf("address %s, want %s", address, want)
 			}
 		})
 	}

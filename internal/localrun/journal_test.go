@@ -73,3 +73,17 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("error %v for a journal that cannot be read", err)
 	}
 }
+
+// TestJournalBroken: a journal that cannot be read is no reason to guess.
+func TestJournalBroken(t *testing.T) {
+	w := webhookWorld(t)
+	killed(t, w)
+	file := w.journalFiles(t)[0]
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := Restore(t.Context(), Options{Dir: w.Dir}, w.deps())
+	if err == nil || !strings.Contains(err.Error(), file) || clierr.HintOf(err) == "" {
+		t.Errorf("error: %v", err)
+	}
+}
