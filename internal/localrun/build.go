@@ -105,7 +105,7 @@ func (b *build) compile(ctx context.Context) (err error) {
 		Stdout: &b.out, Stderr: &b.out, Group: true, Grace: time.Second, DieWithParent: true,
 	})
 	if err != nil && ctx.Err() == nil {
-		return buildError(p.mainPkg, b.out.all.String(), b.r.again())
+		return buildError(p.mainPkg, b.out.all.String(), b.r.again()) // no lock: the go command has ended
 	}
 	if err == nil {
 		err = b.keep()
@@ -238,7 +238,7 @@ func (b *build) overlay() ([]string, error) {
 		own := relativeTo(r.Dir, name) + ":"
 		names = append(names, file+":", own, relativeTo(r.Dir, file)+":", own)
 	}
-	b.out.names = strings.NewReplacer(names...)
+	b.out.names = strings.NewReplacer(names...) // no lock: nobody writes before the go command is started
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return nil, err

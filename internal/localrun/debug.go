@@ -71,8 +71,9 @@ func (r *run) installDebugger(ctx context.Context, dir string) error {
 	return nil
 }
 
-// underDebugger runs the operator under the debugger. The operator waits for the first client, as main and
-// the start of the manager could not be stopped in otherwise; under Watch it
+// underDebugger has l run the operator under the debugger: the program, its
+// arguments, and what to tell the user. The operator waits for the first client, as
+// main and the start of the manager could not be stopped in otherwise; under Watch it
 // does not, or every save would stop the reconciling.
 func (r *run) underDebugger(l *launch) {
 	address := "127.0.0.1:" + strconv.Itoa(r.Debug)

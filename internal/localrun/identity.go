@@ -280,7 +280,7 @@ func (r *run) record(ctx context.Context, user string) error {
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		<-ended //nolint:errcheck // that of ctx
+		<-ended //nolint:errcheck // alive has ended, or the cluster, of which the user is told
 		if alive.Err() == nil {
 			r.screen.warn("the cluster has stopped, and the operator can no longer reach it; press Ctrl-C, and run 'mysdk run local' again")
 		}

@@ -25,7 +25,7 @@ func (r *run) tellLoops(ctx context.Context) {
 		at.Line = recording.NoLines
 		more, err := r.control.Recording(ctx, at, 0)
 		if err != nil || !more.Of(r.Dir) {
-			return // tellGone and tellRefused say so
+			return // record and tellRefused say so
 		}
 		for _, one := range l.take(more) {
 			r.screen.warn("the operator is in a loop: %s; look at '%s'", one.Text(), r.why(one.Reconciled))

@@ -164,6 +164,7 @@ func (r *run) running() *operator {
 // failure judges the end of an operator that nobody asked to stop. again ends
 // the hint.
 func (op *operator) failure(ran, again string) error {
+	// The operator has ended: nobody writes to its tail any more, and it needs no lock.
 	if flag := op.tail.badFlag; flag != "" {
 		return clierr.Usagef("correct --operator-flags; the operator's flags are listed above", "the operator does not define the flag %s", flag)
 	}

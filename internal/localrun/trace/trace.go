@@ -70,10 +70,10 @@ func Overlay(files Files, dir, mainPkg string, pod Pod, groups map[string]string
 	if err := o.walk(dir); err != nil {
 		return nil, err
 	}
-	for _, files := range o.found {
-		built := o.findBuilt(files)
-		for name, f := range files {
-			if err := o.instrument(name, f, built); err != nil {
+	for _, parsed := range o.found {
+		of := o.findBuilt(parsed)
+		for name, f := range parsed {
+			if err := o.instrument(name, f, of); err != nil {
 				return nil, err
 			}
 		}
@@ -173,7 +173,8 @@ func (o *overlay) walk(dir string) error {
 		case strings.ContainsAny(e.Name()[:1], "._"): // the go command passes over these
 		case e.IsDir():
 			// Nor does it look for packages in these, or in another module.
-			if _, err := o.files.ReadFile(filepath.Join(name, "go.mod")); err == nil || e.Name() == "vendor" || e.Name() == "testdata" {
+			_, err := o.files.ReadFile(filepath.Join(name, "go.mod"))
+			if err == nil || e.Name() == "vendor" || e.Name() == "testdata" {
 				continue
 			}
 			if err := o.walk(name); err != nil {
