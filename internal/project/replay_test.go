@@ -175,6 +175,19 @@ func TestReshape(t *testing.T) {
 	}
 }
 
+// Entries that are elsewhere in the file do not seem to be gone.
+func TestAliasIsNotReshaped(t *testing.T) {
+	twoVersions := strings.NewReplacer("\nresources:", "\nmine: &k", "Redis", "Memcached", "v1\nversion", "v2\nversion")
+	f := parse(t, twoVersions.Replace(twoKinds)+"resources: *k\n")
+	_, reshaped := f.Reshape(project.Shape{Namespaced: new(true)})
+	_, handed := f.HandOver(f.Project().Resources[0], v4.DeployImageKey)
+	for _, err := range []error{reshaped, handed} {
+		if err == nil || !strings.Contains(err.Error(), "PROJECT:44: resources is an alias") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
 // One controller serves all versions, and goes with the last of them.
 func TestHandOver(t *testing.T) {
 	const head = "domain: example.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: op\nrepo: example.com/op\nresources:\n"

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -48,11 +49,11 @@ func (f *File) Reshape(s Shape) (*File, error) {
 // reshapeResources edits the entries where they are in the file, so that comments
 // and keys which mysdk does not know stay with them.
 func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
-	list := yamledit.Value(top, "resources")
-	if list == nil {
-		return nil
-	}
 	entries := f.entries()
+	list, err := listOf(top, entries)
+	if list == nil {
+		return err
+	}
 	var keep []*yaml.Node
 	gone, dropped := map[string]bool{}, map[string][]string{}
 	for i, n := range list.Content {
@@ -79,6 +80,17 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 	return nil
 }
 
+// listOf is the list that has the entries, nil where there is none. An alias has nothing
+// of its own: with it, all of them would seem to be gone.
+func listOf(top *yaml.Node, entries []entry) (*yaml.Node, error) {
+	list := yamledit.Value(top, "resources")
+	if list != nil && len(list.Content) != len(entries) {
+		return nil, clierr.Failedf("write the list in its place",
+			"%s:%d: resources is an alias, and cannot be changed", FileName, list.Line)
+	}
+	return list, nil
+}
+
 // HandOver returns the file with the controllers of a version that is to go in the last
 // other version of its kind, unless one of these has controllers: one controller serves
 // all versions. What the plugin called key records of the one, from which the controller
@@ -101,7 +113,10 @@ func (f *File) HandOver(r Resource, key string) (*File, error) {
 		return f, nil
 	}
 	return f.edited(func(top *yaml.Node) error {
-		list := yamledit.Value(top, "resources")
+		list, err := listOf(top, entries)
+		if err != nil {
+			return err
+		}
 		for _, field := range []string{"controller", "controllers"} {
 			if value := yamledit.Value(list.Content[from], field); value != nil {
 				yamledit.Remove(list.Content[from], field)
