@@ -253,8 +253,14 @@ func (p *External) apply(disk afero.Fs, sent, answer map[string]string) error {
 		if info, err := disk.Stat(name); err == nil {
 			mode = info.Mode().Perm()
 		}
-		err := errors.Join(disk.MkdirAll(path.Dir(name), 0o755), afero.WriteFile(disk, name, []byte(answer[given]), mode))
-		if err = errors.Join(err, disk.Chmod(name, mode)); err != nil {
+		err := disk.MkdirAll(path.Dir(name), 0o755)
+		if err == nil {
+			err = afero.WriteFile(disk, name, []byte(answer[given]), mode)
+		}
+		if err == nil {
+			err = disk.Chmod(name, mode)
+		}
+		if err != nil {
 			return fmt.Errorf("plugin %s: %w", p.key(), err)
 		}
 	}

@@ -136,6 +136,15 @@ func TestExternalWrites(t *testing.T) {
 	}
 }
 
+// A failure is told once: what would follow it is not tried.
+func TestExternalCannotWrite(t *testing.T) {
+	p, _ := mine(t, writes(nil))
+	err := p.apply(afero.NewReadOnlyFs(afero.NewMemMapFs()), nil, map[string]string{"a/b": ""})
+	if want := "plugin " + p.key() + ": operation not permitted"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestExternalRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(request) any
