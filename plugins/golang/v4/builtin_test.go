@@ -54,12 +54,16 @@ func declarations(t *testing.T, dir string) (types map[string]bool, group string
 	}
 	types = map[string]bool{}
 	for _, name := range names {
-		tree, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
+		fset := token.NewFileSet()
+		tree, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for decl, spec := range goedit.Types(tree) {
-			types[spec.Name.Name] = slices.ContainsFunc(commentsAbove(tree, decl), func(c *ast.Comment) bool { return c.Text == "// +genclient:nonNamespaced" })
+			above := commentsAbove(&goedit.File{Fset: fset, Tree: tree}, decl)
+			types[spec.Name.Name] = slices.ContainsFunc(above, func(c *ast.Comment) bool {
+				return c.Text == "// +genclient:nonNamespaced"
+			})
 		}
 		ast.Inspect(tree, func(n ast.Node) bool {
 			if v, ok := n.(*ast.ValueSpec); ok && v.Names[0].Name == "GroupName" {

@@ -101,7 +101,7 @@ func addStorageMarker(name, text, kind string) (string, error) {
 		at = decl.Doc.Pos()
 	}
 	line := f.Line(at) - 1 // index of the line to insert before
-	for _, c := range commentsAbove(f.Tree, decl) {
+	for _, c := range commentsAbove(f, decl) {
 		if strings.Contains(c.Text, "+kubebuilder:object:root=true") {
 			line = f.Line(c.Pos())
 		}
@@ -110,15 +110,16 @@ func addStorageMarker(name, text, kind string) (string, error) {
 	return strings.Join(slices.Insert(lines, line, "// "+storageMarker), "\n"), nil
 }
 
-// commentsAbove are those between a declaration and the one before it.
-func commentsAbove(tree *ast.File, decl ast.Decl) (list []*ast.Comment) {
-	from := tree.Name.End()
-	if i := slices.Index(tree.Decls, decl); i > 0 {
-		from = tree.Decls[i-1].End()
+// commentsAbove are those between a declaration and the one before it, whose own may
+// follow it on its last line.
+func commentsAbove(f *goedit.File, decl ast.Decl) (list []*ast.Comment) {
+	from := f.Tree.Name.End()
+	if i := slices.Index(f.Tree.Decls, decl); i > 0 {
+		from = f.Tree.Decls[i-1].End()
 	}
-	for _, group := range tree.Comments {
+	for _, group := range f.Tree.Comments {
 		for _, c := range group.List {
-			if c.Pos() > from && c.Pos() < decl.Pos() {
+			if f.Line(c.Pos()) > f.Line(from) && c.Pos() < decl.Pos() {
 				list = append(list, c)
 			}
 		}
@@ -153,7 +154,7 @@ func hasStorageMarker(f *goedit.File, kind string) bool {
 		return false
 	}
 	decl := declOf(f.Tree, kind)
-	return decl != nil && slices.ContainsFunc(commentsAbove(f.Tree, decl), func(c *ast.Comment) bool {
+	return decl != nil && slices.ContainsFunc(commentsAbove(f, decl), func(c *ast.Comment) bool {
 		return strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), storageMarker)
 	})
 }

@@ -58,6 +58,10 @@ func TestStorageMarkerFindsItsPlace(t *testing.T) {
 		"without one": {
 			"package v1\n\ntype T struct{}\n",
 			"package v1\n\n// +kubebuilder:storageversion\ntype T struct{}\n"},
+		"behind another comment": {
+			"package v1\n\ntype A struct{} // +kubebuilder:object:root=true\n\n// T is mine.\ntype T struct{}\n",
+			"package v1\n\ntype A struct{} // +kubebuilder:object:root=true\n\n" +
+				"// +kubebuilder:storageversion\n// T is mine.\ntype T struct{}\n"},
 		"behind another kind": {
 			"package v1\n\n// +kubebuilder:object:root=true\n\ntype A struct{}\n\n// +kubebuilder:object:root=true\n\n// T is mine.\ntype T struct{}\n",
 			"package v1\n\n// +kubebuilder:object:root=true\n\ntype A struct{}\n\n// +kubebuilder:object:root=true\n// +kubebuilder:storageversion\n\n// T is mine.\ntype T struct{}\n"},
