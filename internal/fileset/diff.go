@@ -38,7 +38,8 @@ func (t Tree) Diff(s Set) ([]byte, error) {
 			fmt.Fprintf(&out, "Binary files %s and %s differ\n", from, to)
 			continue
 		}
-		_, rest, _ := bytes.Cut(diff.Diff(from, old, to, data), []byte("\n")) // without "diff a b": patch and git apply do without
+		// The line "diff a b" comes first: patch and git apply want only the names and the hunks.
+		_, rest, _ := bytes.Cut(diff.Diff(from, old, to, data), []byte("\n"))
 		out.Write(rest)
 	}
 	return out.Bytes(), nil

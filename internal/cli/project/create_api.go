@@ -225,8 +225,8 @@ func importsOf(src []byte) []string {
 	return packages
 }
 
-// loadProject refuses projects that the plugin did not lay out: it would put
-// files where nothing looks for them.
+// loadProject is f.LoadProject, and refuses projects that the plugin did not lay out: it
+// would put files where nothing looks for them.
 func loadProject(f *cli.Factory) (p *project.Project, done bool, err error) {
 	if p, done, err = f.LoadProject(); done || err != nil {
 		return p, done, err

@@ -149,10 +149,11 @@ func reportWebhook(f *cli.Factory, set fileset.Set, after *project.Project, o *c
 	}
 	f.Say("Webhooks of %s/%s %s: %s", group, o.version, o.kind, cli.Count(set.Len(), "file"))
 	sayWritten(f, set, o.plugin)
+	converts := func(name string) bool { return strings.HasSuffix(name, "_conversion_test.go") }
 	switch {
 	case !o.make:
 		f.Say("Next: mysdk generate")
-	case slices.ContainsFunc(set.Paths(), func(name string) bool { return strings.HasSuffix(name, "_conversion_test.go") }):
+	case slices.ContainsFunc(set.Paths(), converts):
 		f.Say("Next: mysdk test   (names the fields that are not converted)")
 	default:
 		f.Say("Next: mysdk test")

@@ -85,10 +85,14 @@ that you have changed are kept, unless --force is set.`,
 	}
 	c.PreRunE = func(*cobra.Command, []string) error {
 		o.layout = scaffold.Layout{
-			MultiGroup: typed(f, "multigroup", &multigroup), Namespaced: typed(f, "namespaced", &namespaced), Domain: typed(f, "domain", &domain),
+			MultiGroup: typed(f, "multigroup", &multigroup),
+			Namespaced: typed(f, "namespaced", &namespaced),
+			Domain:     typed(f, "domain", &domain),
 		}
 		o.license = scaffold.License{
-			Name: typed(f, "license", &license), File: typed(f, "license-file", &licenseFile), Owner: typed(f, "owner", &owner),
+			Name:  typed(f, "license", &license),
+			File:  typed(f, "license-file", &licenseFile),
+			Owner: typed(f, "owner", &owner),
 		}
 		return o.check(steps != nil)
 	}

@@ -61,6 +61,8 @@ overwritten: README.md is kept, and go.mod and .gitignore get what they lack.`,
 	fs.BoolVar(&o.MultiGroup, "multigroup", false, "lay out APIs by group, for projects with several")
 	fs.BoolVar(&o.Force, "force", false, "overwrite existing files")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+	// These are the plugin's too, so that it works inside kubebuilder. It leaves out what is
+	// bound before it, and here the command needs their values.
 	fs.StringVar(&o.Repo, "repo", "", "Go module path (default: go.mod, the git remote, GOPATH, or domain and directory)")
 	fs.BoolVar(&o.fetchDeps, "fetch-deps", false, "download the modules that the project needs right away")
 	fs.BoolVar(&o.skipGo, "skip-go-version-check", false, "do not compare the go command with the version that the project needs")

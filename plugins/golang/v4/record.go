@@ -156,7 +156,8 @@ func (r *record) forget() error {
 // options are what the flags have come to, as deploy-image has it.
 func (o *operand) options(kind string) map[string]any {
 	all := map[string]any{
-		"image": or(o.image, defaultImage(kind)), "containerCommand": o.command, "containerPort": o.port, "runAsUser": o.user,
+		"image": or(o.image, defaultImage(kind)), "containerCommand": o.command,
+		"containerPort": o.port, "runAsUser": o.user,
 	}
 	maps.DeleteFunc(all, func(_ string, value any) bool { return value == "" })
 	return all
@@ -175,7 +176,9 @@ func (s *createWebhookSubcommand) recordRun() error {
 	}
 	run := map[string]any{}
 	for name, isNew := range map[string]bool{
-		"defaulting": s.defaulting && !had.Defaulting, "validation": s.validation && !had.Validation, "conversion": s.conversion && !had.Conversion,
+		"defaulting": s.defaulting && !had.Defaulting,
+		"validation": s.validation && !had.Validation,
+		"conversion": s.conversion && !had.Conversion,
 	} {
 		if isNew {
 			run[name] = true
@@ -255,7 +258,9 @@ func (r *record) webhookFlags(has *resource.Webhooks, certs string) []map[string
 	var out []map[string]string
 	add := func(run map[string]any) {
 		flags := map[string]string{}
-		for name, flag := range map[string]string{"defaulting": "defaulting", "validation": "programmatic-validation", "conversion": "conversion"} {
+		for name, flag := range map[string]string{
+			"defaulting": "defaulting", "validation": "programmatic-validation", "conversion": "conversion",
+		} {
 			if run[name] == true && left[name] {
 				flags[flag], left[name] = "true", false
 			}

@@ -68,7 +68,7 @@ func (s *createWebhookSubcommand) recordedPath(field string) string {
 	return text(webhooks[field])
 }
 
-// recordedSpokes are the versions that PROJECT has it are converted.
+// recordedSpokes are the versions that are converted to this one, according to PROJECT.
 func (s *createWebhookSubcommand) recordedSpokes() (spokes []string) {
 	webhooks, _ := s.recorded["webhooks"].(map[string]any)
 	list, _ := webhooks["spoke"].([]any)
