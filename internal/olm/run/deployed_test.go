@@ -136,6 +136,38 @@ func TestDeployedWaitHangs(t *testing.T) {
 	})
 }
 
+// leaving is a cluster that after a while refuses a user who has just left.
+type leaving struct {
+	*world
+	at    time.Time
+	leave func()
+}
+
+func (l leaving) Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if time.Now().Before(l.at) {
+		return l.world.Read(ctx, u)
+	}
+	l.leave()
+	return nil, errForbidden
+}
+
+// TestDeployedWaitIsLeft while the operator is good and only has to become the
+// leader: that is fine when the time is up, and not before.
+func TestDeployedWaitIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := worldOf(t, readyYAML+podYAML+"{phase: Running, conditions: [{type: Ready, status: 'True'}]}\n")
+		w.logs["shop-manager-abc-1"] = "attempting to acquire leader lease\n"
+		d := &Deployed{
+			Reader: leaving{w, time.Now().Add(3 * time.Second), cancel}, Timeout: time.Minute, Now: time.Now,
+			Objects: []*unstructured.Unstructured{kube.Named("apps/v1", "Deployment", "ns", "shop-manager")},
+		}
+		if err := d.Wait(ctx); err == nil || d.goodSince.IsZero() {
+			t.Errorf("%v, good since %v", err, d.goodSince)
+		}
+	})
+}
+
 // TestDeployedWaitStops is no failure of the operator.
 func TestDeployedWaitStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -67,7 +67,7 @@ type waiter struct {
 	watch
 }
 
-// watch is what a wait has found so far.
+// watch is a wait: whom it tells, and what it has found so far.
 type watch struct {
 	now        func() time.Time
 	say        func(format string, args ...any)
@@ -148,7 +148,8 @@ func (w *waiter) wait(ctx context.Context) error {
 // it reports the last finding, silent where there is none, and the command that
 // more says shows more of its object.
 func (w *watch) until(
-	ctx context.Context, timeout, pause time.Duration, silent *Finding, look func(context.Context) (bool, error), more func(kube.Ref) string,
+	ctx context.Context, timeout, pause time.Duration, silent *Finding,
+	look func(context.Context) (bool, error), more func(kube.Ref) string,
 ) error {
 	begin := w.now()
 	limited, cancel := context.WithTimeout(ctx, timeout)
@@ -175,7 +176,8 @@ func (w *watch) until(
 		last := cmp.Or(w.standing.last, w.unanswered.last, silent)
 		return &clierr.Error{
 			Err:  &Failure{Finding: last, TimedOut: true, After: w.now().Sub(begin)},
-			Hint: cmp.Or(last.Hint, "wait longer with --timeout, or see '"+more(last.Object)+"'"), Code: clierr.CodeUnavailable,
+			Hint: cmp.Or(last.Hint, "wait longer with --timeout, or see '"+more(last.Object)+"'"),
+			Code: clierr.CodeUnavailable,
 		}
 	}
 }
@@ -360,7 +362,8 @@ type Deployed struct {
 
 // Wait blocks until every object is ready and the operator does its work, a
 // finding is final, or the time is up. The error is a *Failure, unless the
-// cluster could not be asked.
+// cluster could not be asked. A second Wait begins afresh: what the first has
+// found counts no more.
 func (d *Deployed) Wait(ctx context.Context) error {
 	d.watch = watch{now: d.Now, say: d.Say}
 	silent := &Finding{Object: kube.RefOf(d.Objects[0]), Problem: "the cluster did not answer in time"}
@@ -372,7 +375,7 @@ func (d *Deployed) Wait(ctx context.Context) error {
 		return look
 	})
 	// One that is ready when the time is up, and only has to become the leader, is fine.
-	if f, ok := errors.AsType[*Failure](err); ok && f.Finding == silent && !d.goodSince.IsZero() {
+	if f, ok := errors.AsType[*Failure](err); ok && f.Finding == silent && !d.goodSince.IsZero() && ctx.Err() == nil {
 		return nil
 	}
 	return err
