@@ -2,7 +2,6 @@ package olm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -63,20 +62,28 @@ func (o *olmOperators) newManager() (manager.Manager, error) {
 }
 
 func addReconcilers(m manager.Manager) error {
-	return errors.Join(
-		add(m, operators.NewOperatorConditionReconciler), add(m, operators.NewOperatorConditionGeneratorReconciler),
-		add(m, operators.NewOperatorReconciler), add(m, operators.NewAdoptionReconciler))
+	for _, add := range []func(manager.Manager) error{
+		adding(operators.NewOperatorConditionReconciler), adding(operators.NewOperatorConditionGeneratorReconciler),
+		adding(operators.NewOperatorReconciler), adding(operators.NewAdoptionReconciler),
+	} {
+		if err := add(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// add makes one of OLM's reconcilers a part of the manager.
-func add[R interface{ SetupWithManager(ctrl.Manager) error }](
-	m manager.Manager, build func(client.Client, logr.Logger, *runtime.Scheme) (R, error),
-) error {
-	r, err := build(m.GetClient(), ctrl.Log, m.GetScheme())
-	if err != nil {
-		return err
+// adding returns what makes one of OLM's reconcilers a part of a manager.
+func adding[R interface{ SetupWithManager(ctrl.Manager) error }](
+	build func(client.Client, logr.Logger, *runtime.Scheme) (R, error),
+) func(manager.Manager) error {
+	return func(m manager.Manager) error {
+		r, err := build(m.GetClient(), ctrl.Log, m.GetScheme())
+		if err != nil {
+			return err
+		}
+		return r.SetupWithManager(m)
 	}
-	return r.SetupWithManager(m)
 }
 
 // managedObjects keeps the manager's cache to what OLM made, and to

@@ -18,13 +18,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/bundle"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/apis/core"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/example/mysdk/internal/cluster/state"
 	ours "github.com/example/mysdk/internal/registry"
@@ -51,6 +55,25 @@ func TestEstablished(t *testing.T) {
 func TestEveryOLMCRDIsWaitedFor(t *testing.T) {
 	if all := CRDs(); len(all) != 8 || all[0] != csvCRD {
 		t.Errorf("olmCRDs() = %v", all)
+	}
+}
+
+// TestAddReconcilers a second time, without leave to take their names again: it
+// ends at the first that cannot be added.
+func TestAddReconcilers(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := operators.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	m, err := ctrl.NewManager(&rest.Config{Host: "127.0.0.1:1"}, ctrl.Options{
+		Scheme: scheme, Metrics: metrics.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, again := addReconcilers(m), addReconcilers(m)
+	if again == nil || strings.Count(again.Error(), "already exists") != 1 {
+		t.Errorf("addReconcilers() = %v, then %v", first, again)
 	}
 }
 
