@@ -3,16 +3,28 @@ package olm
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"log"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	ggcrtypes "github.com/google/go-containerregistry/pkg/v1/types"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	olmfake "github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned/fake"
 	olmlisters "github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/listers/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // TestCatalogsOfOneImage are pulled at the same time, by several CatalogSources.
@@ -48,6 +60,64 @@ func TestCatalogsOfOneImage(t *testing.T) {
 	}
 	if halves, err := os.ReadDir(l.scratch); err != nil || len(halves) > 0 {
 		t.Errorf("left is %v, %v", halves, err)
+	}
+}
+
+// TestStartDropsHalves of a server that was killed while it unpacked an image.
+func TestStartDropsHalves(t *testing.T) {
+	o := &olm{
+		Options: Options{Client: fake.NewClientset(), Log: log.New(io.Discard, "", 0), Dir: t.TempDir()},
+		custom:  olmfake.NewSimpleClientset(), route: &catalogRoute{},
+	}
+	o.route.once.Do(func() {}) // it would be for the whole process
+	whole, half := filepath.Join(o.Dir, "images", "abc", "content"), filepath.Join(o.scratch(), "image-1", "shop")
+	if err := errors.Join(os.MkdirAll(whole, 0o700), os.MkdirAll(half, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	parts := supervise.New(t.Context())
+	err := o.startCatalogs(parts, "olm", images(t.TempDir()))
+	parts.Stop()
+	parts.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(o.scratch()); err != nil || len(left) > 0 {
+		t.Errorf("left is %v, %v", left, err)
+	}
+	if _, err := os.Stat(whole); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnpackedWholeOrNotAtAll has an image whose layer ends in the midst of a file.
+func TestUnpackedWholeOrNotAtAll(t *testing.T) {
+	layers, err := catalogImage(t, "one").Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := make([]byte, 600) // the header of a file in a tar archive has 512
+	if _, err := io.ReadFull(layer, half); err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.AppendLayers(empty.Image, static.NewLayer(half, ggcrtypes.OCIUncompressedLayer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLoader(t)
+	dir := filepath.Join(l.dir, "abc")
+	_, err = l.serveImage(t.Context(), img, dir, "cat:v1 abc")
+	if err == nil || !strings.Contains(err.Error(), "unpack catalog image cat:v1: ") {
+		t.Errorf("serveImage() = %v", err)
+	}
+	if left, err := os.ReadDir(l.scratch); err != nil || len(left) > 0 {
+		t.Errorf("left is %v, %v", left, err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the image is there: %v", err)
 	}
 }
 
