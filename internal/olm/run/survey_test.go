@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/hostprogram"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/example/mysdk/internal/olm"
 )
 
 // ours is the Subscription of a run, with a status and the digest "same".
@@ -132,25 +133,40 @@ data: {catalog-1.json: '{"schema":"olm.channel","package":"shop","name":"alpha",
 	}
 }
 
-// TestReadCSV reads what a run needs.
-func TestReadCSV(t *testing.T) {
+// TestCSV reads what a run needs of one, and has bundles without.
+func TestCSV(t *testing.T) {
 	got := makeBundle(t, "0.0.2", "  replaces: shop.v0.0.1\n").CSVObject()
 	deployments := workloadsOf(got)
 	if !modesOf(got)[allNamespaces] || modesOf(nil)[allNamespaces] || len(workloadsOf(nil)) > 0 {
 		t.Errorf("install modes %v", modesOf(got))
 	}
+	if owned := olm.OwnedCRDs(got); !slices.Equal(owned, []string{"carts.shop.example.com"}) {
+		t.Errorf("owned CRDs %v", owned)
+	}
 	want := []hostprogram.Container{{Name: "manager", Image: "shop:v0.0.2"}, {Name: "proxy", Image: "proxy"}}
-	if len(deployments) != 1 || deployments[0].serviceAccount != "shop" || !slices.Equal(deployments[0].Containers, want) {
+	if len(deployments) != 1 || deployments[0].serviceAccount != "shop" ||
+		!slices.Equal(deployments[0].Containers, want) {
 		t.Errorf("%+v", deployments)
 	}
-	in := running(t, nsYAML, Options{})
-	in.bundle.Objects = nil
-	if err := in.plan(t.Context()); err == nil || !strings.Contains(err.Error(), "no ClusterServiceVersion with a name") {
-		t.Errorf("a bundle without a CSV: %v", err)
+	for name, change := range map[string]func(*installer){
+		"a bundle without a CSV": func(in *installer) { in.bundle.Objects = nil },
+		"a CSV without a name":   func(in *installer) { in.bundle.CSVObject().SetName("") },
+	} {
+		in := running(t, nsYAML, Options{})
+		change(in)
+		err := in.plan(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "no ClusterServiceVersion with a name") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	pod := map[string]any{"initContainers": []any{map[string]any{"name": "init"}}, "containers": []any{map[string]any{"name": "operator"}}}
-	spec := map[string]any{"deployments": []any{map[string]any{"spec": map[string]any{"template": map[string]any{"spec": pod}}}}}
-	w := workloadsOf(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"install": map[string]any{"spec": spec}}}})[0]
+	pod := map[string]any{
+		"initContainers": []any{map[string]any{"name": "init"}},
+		"containers":     []any{map[string]any{"name": "operator"}},
+	}
+	spec := map[string]any{"template": map[string]any{"spec": pod}}
+	install := map[string]any{"spec": map[string]any{"deployments": []any{map[string]any{"spec": spec}}}}
+	csv := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"install": install}}}
+	w := workloadsOf(csv)[0]
 	if len(w.Containers) != 1 || w.Containers[0].Name != "operator" || len(w.Init) != 1 || w.Init[0].Name != "init" {
 		t.Errorf("containers %v, init containers %v", w.Containers, w.Init)
 	}
