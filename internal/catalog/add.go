@@ -99,7 +99,9 @@ func same(a, b Bundle) bool {
 // has reports whether the entry replaces and skips all that the other does.
 func (e *Entry) has(o *Entry) bool {
 	lacks := func(name string) bool { return !slices.Contains(e.Skips, name) }
-	return !slices.ContainsFunc(o.Skips, lacks) && (o.Replaces == "" || o.Replaces == e.Replaces) && (o.SkipRange == "" || o.SkipRange == e.SkipRange)
+	return !slices.ContainsFunc(o.Skips, lacks) &&
+		(o.Replaces == "" || o.Replaces == e.Replaces) &&
+		(o.SkipRange == "" || o.SkipRange == e.SkipRange)
 }
 
 // enter makes the entry one of the channel, which is made if it is not there. An

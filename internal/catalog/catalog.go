@@ -133,6 +133,7 @@ func encode(v any, indent string) ([]byte, error) {
 // empty name stands for objects of none.
 func (c *Catalog) packageNames() []string {
 	names := map[string]bool{}
+	// Only asks for the package of everything.
 	c.Only(func(pkg string) bool { names[pkg] = true; return false })
 	return slices.Sorted(maps.Keys(names))
 }

@@ -252,7 +252,8 @@ func (k *checker) graph(ch Channel) {
 			add("", "the entry %s skips one without a name", e.Name)
 		}
 		if _, err := semver.ParseRange(e.SkipRange); e.SkipRange != "" && err != nil {
-			add(`write the annotation olm.skipRange like ">=1.0.0 <1.2.0"`, "%s: %q is not a range of versions: %v", e.Name, e.SkipRange, err)
+			add(`write the annotation olm.skipRange like ">=1.0.0 <1.2.0"`,
+				"%s: %q is not a range of versions: %v", e.Name, e.SkipRange, err)
 		}
 	}
 	if len(k.problems) > before {
@@ -262,7 +263,8 @@ func (k *checker) graph(ch Channel) {
 	case len(ch.Entries) == 0:
 		add("", "it has no entries")
 	case len(heads) == 0:
-		add("correct spec.replaces or spec.skips of one of them", "there is no newest bundle, as each is replaced or skipped by another: %s", cycle(ch))
+		add("correct spec.replaces or spec.skips of one of them",
+			"there is no newest bundle, as each is replaced or skipped by another: %s", cycle(ch))
 	case len(heads) > 1:
 		add("set spec.replaces in the newer one's CSV, or let the versions decide with --mode semver",
 			"there are several newest bundles, which nothing replaces: %s", strings.Join(heads, ", "))
@@ -270,7 +272,8 @@ func (k *checker) graph(ch Channel) {
 		stranded, circle := ch.Stranded(heads[0])
 		slices.Sort(stranded)
 		if circle != nil {
-			add("correct spec.replaces of one of them", "bundles replace each other in a circle: %s", strings.Join(circle, " -> "))
+			add("correct spec.replaces of one of them",
+				"bundles replace each other in a circle: %s", strings.Join(circle, " -> "))
 		} else if len(stranded) > 0 {
 			add("let a newer bundle replace or skip it, or let the versions decide with --mode semver",
 				"no chain of updates leads from %s to the newest bundle, %s", strings.Join(stranded, ", "), heads[0])

@@ -79,7 +79,8 @@ func (p *Pods) Stop(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	for _, kind := range []string{"Pod", "ConfigMap"} {
-		found, err := p.Client.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind}, kube.ListOptions{Namespace: p.Namespace, Selector: "testrun=" + p.Run})
+		mine := kube.ListOptions{Namespace: p.Namespace, Selector: "testrun=" + p.Run}
+		found, err := p.Client.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind}, mine)
 		if err == nil {
 			_, err = p.Client.Delete(ctx, found, kube.DeleteOptions{})
 		}

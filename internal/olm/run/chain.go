@@ -258,8 +258,9 @@ func (c *chain) eventOf(u *unstructured.Unstructured) string {
 func (c *chain) newest(u *unstructured.Unstructured, pick func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	var newest *unstructured.Unstructured
 	for _, e := range c.events {
-		about := [3]string{text(e, "involvedObject", "kind"), text(e, "involvedObject", "namespace"), text(e, "involvedObject", "name")}
-		if text(e, "type") != "Warning" || about != [3]string{u.GetKind(), u.GetNamespace(), u.GetName()} || !pick(e) {
+		about := func(field string) string { return text(e, "involvedObject", field) }
+		if text(e, "type") != "Warning" || about("kind") != u.GetKind() || about("name") != u.GetName() ||
+			about("namespace") != u.GetNamespace() || !pick(e) {
 			continue
 		}
 		if newest == nil || eventTime(e).After(eventTime(newest)) {

@@ -400,7 +400,8 @@ func (cl *cleaner) leftIn(ctx context.Context, k schema.GroupVersionKind, namesp
 		owner, ns := o.GetLabels()["olm.owner"], o.GetLabels()["olm.owner.namespace"]
 		// The same version in another namespace has objects of its own,
 		// except for what has no namespace: that it goes on needing.
-		owned := slices.Contains(mine, owner) && (ns == cl.Namespace || o.GetNamespace() == cl.Namespace || ns == "" && o.GetNamespace() == "" && !slices.Contains(cl.elsewhere, owner))
+		owned := slices.Contains(mine, owner) && (ns == cl.Namespace || o.GetNamespace() == cl.Namespace ||
+			ns == "" && o.GetNamespace() == "" && !slices.Contains(cl.elsewhere, owner))
 		if owned || slices.Contains(cl.roles, kube.RefOf(o)) {
 			left = append(left, o)
 		}

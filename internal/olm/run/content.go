@@ -99,7 +99,8 @@ func csvsOf(plan *unstructured.Unstructured) objects {
 	for _, step := range entries(plan, "status", "plan") {
 		u := &unstructured.Unstructured{}
 		// What is not JSON says where the manifest is: not here.
-		if text(step, "resource", "kind") == "ClusterServiceVersion" && json.Unmarshal([]byte(text(step, "resource", "manifest")), &u.Object) == nil {
+		manifest := []byte(text(step, "resource", "manifest"))
+		if text(step, "resource", "kind") == "ClusterServiceVersion" && json.Unmarshal(manifest, &u.Object) == nil {
 			list = append(list, u)
 		}
 	}

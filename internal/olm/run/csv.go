@@ -74,6 +74,8 @@ func refused(u *unstructured.Unstructured) error {
 	return nil
 }
 
+// workloadsOf reads the Deployments of a CSV's install strategy. What is wrong
+// with them is bundle validate's business.
 func workloadsOf(u *unstructured.Unstructured) []workload {
 	var all []workload
 	for _, d := range entries(u, "spec", "install", "spec", "deployments") {

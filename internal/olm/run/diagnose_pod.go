@@ -78,7 +78,8 @@ func (c *chain) checkPod(ctx context.Context, r Reader, pod *unstructured.Unstru
 		return nil
 	}
 	if s := conditionOf(pod, "PodScheduled"); s.status == "False" {
-		return c.finding(pod, patient, "it cannot be scheduled: "+oneLine(s.message), "add a node, or lower what the pod asks for").by(s.text())
+		hint := "add a node, or lower what the pod asks for"
+		return c.finding(pod, patient, "it cannot be scheduled: "+oneLine(s.message), hint).by(s.text())
 	}
 	if f := c.checkMounts(pod); f != nil {
 		return f
@@ -146,7 +147,8 @@ func (c *chain) crashed(ctx context.Context, r Reader, pod, s *unstructured.Unst
 		log = logTail(ctx, r, pod, name, false, crashLines)
 	}
 	f.Log = log[max(0, len(log)-logLines):]
-	kills := func(e *unstructured.Unstructured) bool { // a probe does
+	// kills reports whether an event is of a probe that ends the container.
+	kills := func(e *unstructured.Unstructured) bool {
 		m := text(e, "message")
 		return text(e, "reason") == "Unhealthy" && (strings.HasPrefix(m, "Startup probe") || strings.HasPrefix(m, "Liveness probe"))
 	}

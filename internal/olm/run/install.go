@@ -49,7 +49,8 @@ type Options struct {
 	// Embedded says that the cluster serves catalogs itself, without pods.
 	Embedded bool
 	// Publish pushes a catalog as an image, which OLM then serves from the directory
-	// dir of it. Without Publish the catalog is kept in ConfigMaps.
+	// dir of it. The image is by digest: so the CatalogSource changes when the catalog
+	// does. Without Publish the catalog is kept in ConfigMaps.
 	Publish func(ctx context.Context, c *catalog.Catalog) (image, dir string, err error)
 	// FetchCatalog reads the catalog of an image back.
 	FetchCatalog func(ctx context.Context, image string) (*catalog.Catalog, error)
@@ -178,16 +179,18 @@ func (in *installer) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	mine := append(csvsOfSubscription(in.before.subscription), in.csv.GetName())
 	in.group, err = planGroup(groupRequest{
 		csv: in.csv, pkg: in.bundle.Package, namespace: in.Namespace, want: in.Mode, groups: in.before.groups,
-		others: otherOperators(in.before.csvs, append(csvsOfSubscription(in.before.subscription), in.csv.GetName())...), isolated: !needy,
+		others: otherOperators(in.before.csvs, mine...), isolated: !needy,
 	})
 	if err != nil {
 		return err
 	}
 	// What is installed and does not support the mode fails as soon as the OperatorGroup
 	// has it, and OLM upgrades none that has failed.
-	if in.group.moved && (in.action == Unchanged || in.action == Upgraded && supports(modesOf(in.before.installed()), in.group.mode, in.Namespace) != "") {
+	if in.group.moved && (in.action == Unchanged ||
+		in.action == Upgraded && supports(modesOf(in.before.installed()), in.group.mode, in.Namespace) != "") {
 		in.action = Reinstalled
 	}
 	if err := in.checkSecrets(ctx); err != nil || in.action != Installed {

@@ -96,7 +96,9 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 		return err
 	}
 	server := serverName(catalogName(pkg))
-	s.servers, err = readAll(ctx, r, objects{kube.Named("apps/v1", "Deployment", namespace, server), kube.Named("v1", "Service", namespace, server)})
+	s.servers, err = readAll(ctx, r, objects{
+		kube.Named("apps/v1", "Deployment", namespace, server), kube.Named("v1", "Service", namespace, server),
+	})
 	if err != nil {
 		return err
 	}
