@@ -88,7 +88,7 @@ func (b *builder) certificates() ([]byte, error) {
 		data, err := b.host.Files.ReadFile(file)
 		certs, n := onlyCertificates(data)
 		switch {
-		case n > 0:
+		case err == nil && n > 0:
 			b.progress("reading %d CA certificates from %s", n, file)
 			return certs, nil
 		case named != "" && err == nil:

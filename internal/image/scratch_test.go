@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,9 @@ func FuzzOnlyCertificates(f *testing.F) {
 	})
 }
 
+// torn ends a file that cannot be read to its end.
+const torn = "(torn)"
+
 // systems is a file system of which only some files are there.
 type systems struct {
 	host.Files
@@ -66,6 +70,9 @@ type systems struct {
 
 func (s systems) ReadFile(name string) ([]byte, error) {
 	if data, ok := s.there[name]; ok {
+		if read, ok := strings.CutSuffix(data, torn); ok {
+			return []byte(read), io.ErrUnexpectedEOF
+		}
 		return []byte(data), nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -82,9 +89,13 @@ func TestCertificates(t *testing.T) {
 		"fedora":         {"", map[string]string{"/etc/pki/tls/certs/ca-bundle.crt": authority()}, ""},
 		"alpine":         {"", map[string]string{"/etc/ssl/cert.pem": authority()}, ""},
 		"an empty first": {"", map[string]string{"/etc/ssl/certs/ca-certificates.crt": "", "/etc/ssl/cert.pem": authority()}, ""},
+		"a torn first": {"", map[string]string{
+			"/etc/ssl/certs/ca-certificates.crt": authority() + authority() + torn, "/etc/ssl/cert.pem": authority(),
+		}, ""},
 		"named":          {"/my.pem", map[string]string{"/my.pem": authority()}, ""},
 		"none":           {"", nil, "this machine has no file with CA certificates"},
 		"named, missing": {"/my.pem", map[string]string{"/etc/ssl/cert.pem": authority()}, "open /my.pem"},
+		"named, torn":    {"/my.pem", map[string]string{"/my.pem": authority() + torn}, "unexpected EOF"},
 		"named, empty":   {"/my.pem", map[string]string{"/my.pem": "hello"}, "no certificate in /my.pem"},
 	} {
 		t.Run(name, func(t *testing.T) {
