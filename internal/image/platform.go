@@ -176,18 +176,13 @@ func Platforms(ctx context.Context, h host.Host, image string, useHTTP bool) ([]
 	return nil, explain(ctx, remoteErr, "look at "+image, ref.Context())
 }
 
-// CheckName refuses what no image of the store can be named.
-func CheckName(image string) error {
-	_, err := parseTag(image)
-	return err
-}
-
 // platforms are those of the image, or of all images in its index.
 func (c *content) platforms() ([]Platform, error) {
-	_, _, have, err := c.pick(v1.Platform{})
+	// No entry of an index is picked by this, and so none of its images is read.
+	_, _, have, err := c.pick(v1.Platform{OS: "unknown"})
 	var list []Platform
 	for _, p := range have {
-		if one := (Platform{p.OS, p.Architecture}); !slices.Contains(list, one) {
+		if one := (Platform{p.OS, p.Architecture}); p.OS != "unknown" && !slices.Contains(list, one) {
 			list = append(list, one)
 		}
 	}

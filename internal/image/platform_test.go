@@ -1,13 +1,15 @@
 package image
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"testing"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -102,6 +104,39 @@ func TestPick(t *testing.T) {
 		}
 		if got != want || platformNames(have) != "linux/amd64, linux/amd64/v3, linux/arm64/v8" {
 			t.Errorf("%s: %q of %s, want %q", in, got, platformNames(have), want)
+		}
+	}
+}
+
+// childless is an index whose images must not be read.
+type childless struct{ anyIndex }
+
+type anyIndex = v1.ImageIndex // whose name is that of one of its methods
+
+func (childless) Image(v1.Hash) (v1.Image, error) {
+	return nil, errors.New("an image of the index is read")
+}
+
+// TestPlatformsOfContent: an entry of an index without a name for its platform is
+// listed as such, and an image for an unknown system is for none.
+func TestPlatformsOfContent(t *testing.T) {
+	of := func(platforms ...v1.Platform) *content {
+		var adds []mutate.IndexAddendum
+		for _, p := range platforms {
+			adds = append(adds, mutate.IndexAddendum{Add: empty.Image, Descriptor: v1.Descriptor{Platform: &p}})
+		}
+		return &content{index: childless{mutate.AppendManifests(empty.Index, adds...)}}
+	}
+	for name, c := range map[string]struct {
+		content *content
+		want    []Platform
+	}{
+		"unnamed":          {of(v1.Platform{}, v1.Platform{OS: "linux"}), []Platform{{}, {OS: "linux"}}},
+		"unknown in index": {of(v1.Platform{OS: "unknown", Architecture: "unknown"}), nil},
+		"unknown":          {&content{image: must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "unknown"}))(t)}, nil},
+	} {
+		if got, err := c.content.platforms(); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 }

@@ -166,6 +166,12 @@ func parseTag(s string, opts ...name.Option) (name.Tag, error) {
 	return tag, nil
 }
 
+// CheckName refuses what no image of the store can be named.
+func CheckName(image string) error {
+	_, err := parseTag(image)
+	return err
+}
+
 // Split takes an image's name apart, which has a tag, a digest, both or neither.
 func Split(s string) (name, tag, digest string, err error) {
 	if _, err := parseRef(s); err != nil {
