@@ -81,7 +81,7 @@ func callSpan(c recording.Call, requests []recording.Request) *trace.Span {
 		}
 	}
 	s.Attributes = attributes("k8s.namespace.name", c.Namespace, "mysdk.object.kind", c.Kind, "mysdk.object.name", c.Name,
-		"mysdk.controller", c.Controller, "mysdk.cause", strings.Join(causes, "\n"), "mysdk.requeue_after", c.After)
+		"mysdk.controller", c.Controller, "mysdk.cause", strings.Join(causes, "\n"), "mysdk.requeue_after", max(0, c.After))
 	if c.Error != "" {
 		s.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: c.Error}
 	}

@@ -23,8 +23,8 @@ func TestWrite(t *testing.T) {
 	call := func(id string, begin time.Duration) recording.Reconcile {
 		return recording.Reconcile{ID: id, Controller: "ShopReconciler", Object: recording.Object{Kind: "Shop", Namespace: "default", Name: "s"}, Begin: at.Add(begin), End: at.Add(begin + time.Second), Process: "1"}
 	}
-	failed := call("b", 2*time.Second)
-	failed.Error = "no"
+	again, failed := call("a", 0), call("b", 2*time.Second)
+	again.After, failed.Error = -time.Second, "no"
 	write := recording.Request{
 		Seq: 2, Time: at.Add(time.Second), Took: time.Millisecond, User: "system:serviceaccount:default:shop", Verb: "patch", Group: "apps", Version: "v1", Resource: "deployments",
 		Namespace: "default", Name: "s", Kind: "Deployment", Code: 200, Reconcile: "a", Frames: []string{line}, Revision: "3",
@@ -34,7 +34,7 @@ func TestWrite(t *testing.T) {
 	refused := write
 	refused.Seq, refused.Code, refused.Message, refused.Changes = 3, 409, "conflict", nil
 	r := recording.Recording{
-		Operator: write.User, Since: at, Reconciles: []recording.Reconcile{call("a", 0), failed},
+		Operator: write.User, Since: at, Reconciles: []recording.Reconcile{again, failed},
 		Requests: []recording.Request{{Seq: 1, Verb: "watch", Group: "apps", Resource: "deployments", User: write.User, Code: 200}, write, refused},
 	}
 	var out bytes.Buffer
@@ -109,6 +109,7 @@ func checkJSON(t *testing.T, line string) {
 	}
 	for key, want := range map[string]string{
 		"code.file.path": "internal/controller/shop.go", "code.line.number": "9", "http.response.status_code": "409", "mysdk.cause": "the operator started", "mysdk.effect": "refused",
+		"mysdk.requeue_after": "", // negative
 	} {
 		if diff := cmp.Diff(want, got[key]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
