@@ -77,7 +77,7 @@ func readLog(log io.Reader) (each []usage, err error) {
 	root, err := os.Getwd()
 	for s := bufio.NewScanner(log); s.Scan() && err == nil; {
 		var u usage
-		if _, err := fmt.Sscan(s.Text(), &u.name, (*int64)(&u.cpu), (*int64)(&u.wall)); err != nil {
+		if _, err := fmt.Sscanf(s.Text(), "%q %d %d", &u.name, (*int64)(&u.cpu), (*int64)(&u.wall)); err != nil {
 			return nil, fmt.Errorf("read the times of the tests: %w", err)
 		}
 		u.name = strings.TrimPrefix(u.name, root+string(filepath.Separator))
@@ -94,7 +94,7 @@ func execTest(binary string, args []string) int {
 	log, logErr := os.OpenFile(os.Getenv(logVariable), os.O_APPEND|os.O_WRONLY, 0o600)
 	if logErr == nil {
 		dir, _ := os.Getwd() // that of the package
-		_, logErr = fmt.Fprintln(log, dir, int64(u.cpu), int64(u.wall))
+		_, logErr = fmt.Fprintf(log, "%q %d %d\n", dir, u.cpu, u.wall)
 		logErr = errors.Join(logErr, log.Close())
 	}
 	exit, failed := errors.AsType[*exec.ExitError](err)
