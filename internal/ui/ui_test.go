@@ -288,7 +288,7 @@ func TestEscapes(t *testing.T) {
 func TestSecurity(t *testing.T) {
 	srv := serve(t, sourceOf(fixed(t)))
 	host, token := srv.listener.Addr().String(), srv.guard.token
-	port := strings.TrimPrefix(host, "127.0.0.1:")
+	port, own := strings.TrimPrefix(host, "127.0.0.1:"), map[string]string{"Origin": "http://" + host}
 	tests := map[string]struct {
 		method, path string
 		set          map[string]string
@@ -319,10 +319,18 @@ func TestSecurity(t *testing.T) {
 		"a form without origin":         {method: "POST", path: "/requests", cookie: true, want: 403},
 		"a form of an opaque origin":    {method: "POST", path: "/requests", set: map[string]string{"Origin": "null"}, cookie: true, want: 403},
 		"a form of another host's name": {method: "POST", path: "/requests", set: map[string]string{"Origin": "http://localhost:" + port}, cookie: true, want: 403},
-		"a form without the cookie":     {method: "POST", path: "/requests", set: map[string]string{"Origin": "http://" + host}, want: 403},
-		"a form of the page":            {method: "POST", path: "/requests", set: map[string]string{"Origin": "http://" + host}, cookie: true, want: 405}, // nothing to change there
-		"another method":                {method: "DELETE", path: "/requests", set: map[string]string{"Origin": "http://" + host}, cookie: true, want: 405},
-		"no such page":                  {path: "/none", cookie: true, want: 404},
+		"a form without the cookie":     {method: "POST", path: "/requests", set: own, want: 403},
+		// Nothing can be changed there.
+		"a form of the page":         {method: "POST", path: "/requests", set: own, cookie: true, want: 405},
+		"another method":             {method: "DELETE", path: "/requests", set: own, cookie: true, want: 405},
+		"another method of events":   {method: "PUT", path: "/live/requests", set: own, cookie: true, want: 405},
+		"another method of the root": {method: "PUT", path: "/", set: own, cookie: true, want: 405},
+		"options":                    {method: "OPTIONS", path: "/requests", set: own, cookie: true, want: 405},
+		"another method, no cookie":  {method: "DELETE", path: "/requests", set: own, want: 403},
+		"another method, DNS rebinding": {method: "DELETE", path: "/requests", set: map[string]string{
+			"Host": "evil.example:" + port, "Origin": "http://evil.example:" + port,
+		}, cookie: true, want: 403},
+		"no such page": {path: "/none", cookie: true, want: 404},
 	}
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for name, tc := range tests {
