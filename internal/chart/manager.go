@@ -28,12 +28,17 @@ var (
 	deploymentSettings = []setting{
 		{"spec.replicas", "replicas", "1"}, {"spec.strategy", "strategy", "{}"},
 		{podSpec + ".affinity", "affinity", "{}"}, {podSpec + ".nodeSelector", "nodeSelector", "{}"},
-		{podSpec + ".tolerations", "tolerations", "[]"}, {podSpec + ".topologySpreadConstraints", "topologySpreadConstraints", "[]"},
-		{podSpec + ".priorityClassName", "priorityClassName", `""`}, {podSpec + ".imagePullSecrets", "imagePullSecrets", "[]"},
+		{podSpec + ".tolerations", "tolerations", "[]"},
+		{podSpec + ".topologySpreadConstraints", "topologySpreadConstraints", "[]"},
+		{podSpec + ".priorityClassName", "priorityClassName", `""`},
+		{podSpec + ".imagePullSecrets", "imagePullSecrets", "[]"},
 		{podSpec + ".securityContext", "podSecurityContext", "{}"},
 		{podSpec + ".terminationGracePeriodSeconds", "terminationGracePeriodSeconds", "null"},
 	}
-	containerSettings = []setting{{"resources", "resources", "{}"}, {"securityContext", "securityContext", "{}"}, {"imagePullPolicy", "image.pullPolicy", `""`}}
+	containerSettings = []setting{
+		{"resources", "resources", "{}"}, {"securityContext", "securityContext", "{}"},
+		{"imagePullPolicy", "image.pullPolicy", `""`},
+	}
 )
 
 // podSpec is the path of the pod in a Deployment.

@@ -321,7 +321,8 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	}
 	p = p.upTo(1) // where the rest is seen
 	begun := fresh.Steps[0]
-	if e.noteFailure(p.Steps[1].Note, p, begun) || begun.Refused != "" || failed.MatchString(phase(begun.Object)) || declines(o.Steps[1].Object) && !declines(begun.Object) {
+	if e.noteFailure(p.Steps[1].Note, p, begun) || begun.Refused != "" || failed.MatchString(phase(begun.Object)) ||
+		declines(o.Steps[1].Object) && !declines(begun.Object) {
 		return list
 	}
 	list = append(list, compared(History, p, fresh, first(2), e.mask)...)
@@ -329,8 +330,10 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 		return list // of several changes, each has been tried by itself
 	}
 	list = append(list, e.mistaken(p, o)...)
-	if !removes(p.Steps[1]) && !waits(o.Steps[0].Object) && elsewhere(o.Steps[0].Writes, p) && !elsewhere(o.Steps[1].Writes, p) && !moved(o, p) {
-		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
+	if !removes(p.Steps[1]) && !waits(o.Steps[0].Object) && !moved(o, p) &&
+		elsewhere(o.Steps[0].Writes, p) && !elsewhere(o.Steps[1].Writes, p) {
+		list = append(list, Finding{Check: Ignored, Plan: p,
+			Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
 	}
 	return list
 }

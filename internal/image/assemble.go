@@ -132,7 +132,7 @@ func join(parts []part) v1.ImageIndex {
 		adds = append(adds, mutate.IndexAddendum{Add: p.image, Descriptor: v1.Descriptor{Platform: &p.platform}})
 	}
 	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), adds...)
-	annotated, _ := mutate.Annotations(index, annotations(shared(parts))).(v1.ImageIndex) // likewise
+	annotated, _ := mutate.Annotations(index, annotations(shared(parts))).(v1.ImageIndex) // one of an index is an index
 	return annotated
 }
 

@@ -128,7 +128,8 @@ func (m *Mirror) followKinds(ctx context.Context, c *kube.Client, kinds []kube.K
 	defer m.mu.Unlock()
 	there := map[kube.Kind]bool{}
 	for _, k := range kinds {
-		if slices.Contains([]string{"leases.coordination.k8s.io", "events.events.k8s.io", "endpoints."}, k.Resource+"."+k.Group) {
+		switch k.Resource + "." + k.Group {
+		case "leases.coordination.k8s.io", "events.events.k8s.io", "endpoints.":
 			continue // heartbeats, and what others have twice
 		}
 		there[k] = true

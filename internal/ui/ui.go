@@ -36,7 +36,8 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
-// Source is where pages get what they show. Only Recording and Rules are required.
+// Source is where pages get what they show. Only Recording, Rules and,
+// with Connect or Inject, Now are required.
 type Source struct {
 	Project string // name
 	Cluster string // name of the embedded cluster
@@ -109,7 +110,7 @@ type View struct {
 
 // Status is the state of the recording, which each page shows.
 type Status struct {
-	recording.Recording        // since zero: nothing has been recorded
+	recording.Recording        // Since is zero: nothing has been recorded
 	Problem             string // why it could not be read
 	Offline             error  // why the cluster cannot be read
 }

@@ -161,7 +161,7 @@ func refuseBesideRun(ctx context.Context, f *cli.Factory, client *kube.Client, o
 }
 
 // applyAgain applies what a finished deletion took away, and restarts the
-// operator, which prepares its CRDs when it starts, as kubectl rollout restart does.
+// operator as kubectl rollout restart does: it prepares its CRDs when it starts.
 func applyAgain(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet, objects []*unstructured.Unstructured) error {
 	if _, err := client.ApplySet(ctx, set, objects, kube.ApplyOptions{Force: true, Progress: f.TellChange}); err != nil {
 		return err

@@ -29,7 +29,9 @@ func describeCluster(c *cobra.Command) {
 // active returns what is recorded on the cluster of that name, of requests and
 // lines those behind at; not ok where no operator of this project runs. Where there
 // is nothing new it waits.
-func active(ctx context.Context, f *cli.Factory, name string, at recording.Position, wait time.Duration) (rec recording.Recording, ok bool) {
+func active(
+	ctx context.Context, f *cli.Factory, name string, at recording.Position, wait time.Duration,
+) (rec recording.Recording, ok bool) {
 	control, err := cluster.Control(ctx, f.Host, name)
 	if err == nil {
 		rec, err = control.Recording(ctx, at, wait)
