@@ -207,23 +207,24 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 }
 
 func TestLogQuery(t *testing.T) {
-	for query, fails := range map[string]bool{
-		"follow=true&tailLines=5&limitBytes=9&timestamps=true&previous=true&sinceSeconds=3": false,
-		"": false, "sinceTime=2026-01-02T03:04:05Z": false,
-		"tailLines=x": true, "limitBytes=x": true, "sinceSeconds=x": true, "sinceTime=x": true,
+	for query, fails := range map[string]string{
+		"follow=true&tailLines=5&limitBytes=9&timestamps=true&previous=true&sinceSeconds=3": "",
+		"tailLines=all": "", "": "", "sinceTime=2026-01-02T03:04:05Z": "", "follow=": "", "follow=no": "",
+		"tailLines=-1": "tailLines", "tailLines=x": "tailLines", "limitBytes=0": "limitBytes",
+		"sinceSeconds=x": "sinceSeconds", "sinceTime=x": "sinceTime",
 	} {
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o, previous, err := logQuery(values)
-		if fails {
-			if err == nil {
-				t.Errorf("%s: no error", query)
+		if fails != "" {
+			if err == nil || !strings.Contains(err.Error(), fails) {
+				t.Errorf("%s: %v", query, err)
 			}
 			continue
 		}
-		full := strings.HasPrefix(query, "follow")
+		full := strings.HasPrefix(query, "follow=true")
 		if err != nil || previous != full || o.follow != full || o.timestamps != full || (o.tail == 5) != full || o.since.IsZero() == strings.Contains(query, "since") {
 			t.Errorf("%s: %+v, %v, %v", query, o, previous, err)
 		}

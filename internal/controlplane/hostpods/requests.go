@@ -15,8 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	conversions "k8s.io/kubernetes/pkg/apis/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 // hosted returns the pod of that name, if programs serve it.
@@ -101,22 +99,40 @@ func (c *container) readLog(ctx context.Context, previous bool, o logOptions, w 
 	return err
 }
 
-// logQuery reads the parameters of a kubelet's containerLogs, which the API server
-// has checked.
+// logQuery reads the parameters of a kubelet's containerLogs. The API server has checked
+// those of a pod's log, but not what comes by way of a node's proxy.
 func logQuery(q url.Values) (o logOptions, previous bool, err error) {
-	var asked corev1.PodLogOptions
-	if err := conversions.Convert_url_Values_To_v1_PodLogOptions(&q, &asked, nil); err != nil {
-		return o, false, err
+	flag := func(name string) bool {
+		on, _ := strconv.ParseBool(q.Get(name))
+		return on
 	}
-	o.follow, o.timestamps = asked.Follow, asked.Timestamps
-	o.tail, o.limit = ptr.Deref(asked.TailLines, -1), ptr.Deref(asked.LimitBytes, 0)
-	switch {
-	case asked.SinceSeconds != nil:
-		o.since = time.Now().Add(-time.Duration(*asked.SinceSeconds) * time.Second)
-	case asked.SinceTime != nil:
-		o.since = asked.SinceTime.Time
+	number := func(name string, least, absent int64) int64 {
+		s := q.Get(name)
+		if s == "" {
+			return absent
+		}
+		n, wrong := strconv.ParseInt(s, 10, 64)
+		if wrong != nil || n < least {
+			err = errors.Join(err, fmt.Errorf("%s %q is not a number of at least %d", name, s, least))
+		}
+		return n
 	}
-	return o, asked.Previous, nil
+	o.follow, o.timestamps, previous = flag("follow"), flag("timestamps"), flag("previous")
+	o.tail = -1
+	if q.Get("tailLines") != "all" {
+		o.tail = number("tailLines", 0, -1)
+	}
+	o.limit = number("limitBytes", 1, 0)
+	if n := number("sinceSeconds", 1, 0); n != 0 {
+		o.since = time.Now().Add(-time.Duration(n) * time.Second)
+	}
+	if s := q.Get("sinceTime"); s != "" {
+		var wrong error
+		if o.since, wrong = time.Parse(time.RFC3339, s); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("sinceTime: %w", wrong))
+		}
+	}
+	return o, previous, err
 }
 
 // flushing sends what is written at once: somebody may be waiting for the line.
