@@ -214,7 +214,7 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 	if text := err.Error(); !strings.Contains(text, "the disk is full") || strings.Count(text, "old line") != tailLines-1 {
 		t.Errorf("Start() = %v", err)
 	}
-	if args := strings.Join(x.ran[0].Args, " "); !strings.Contains(args, "--nodes 2 -v 3 ") || !strings.HasSuffix(args, "--fsync=true") || !x.ran[0].Detach {
+	if args := strings.Join(x.ran[0].Args, " "); !strings.HasSuffix(args, "--nodes 2 -v 3 --fsync") || !x.ran[0].Detach {
 		t.Errorf("ran %s, detached: %v", args, x.ran[0].Detach)
 	}
 	l, err := layoutOf(h, "dev")
@@ -229,7 +229,7 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 	if err == nil {
 		t.Fatal("Start() = nil")
 	}
-	if args := strings.Join(x.ran[1].Args, " "); !strings.Contains(args, "--nodes 1 -v 0 ") || !strings.HasSuffix(args, "--fsync=true") {
+	if args := strings.Join(x.ran[1].Args, " "); !strings.HasSuffix(args, "--nodes 1 -v 0 --fsync") {
 		t.Errorf("ran %s", args)
 	}
 	for _, log := range []string{l.Log(), l.OldLog()} {

@@ -166,21 +166,28 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	if err != nil {
 		return nil, err
 	}
-	cmd := host.Cmd{
-		Name: binary, Dir: l.Dir, Env: h.Environ(), Stdout: log, Stderr: log, Detach: true,
-		Args: []string{
-			"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity),
-			"--history", o.History.String(), "--kubernetes", o.Kubernetes,
-			fmt.Sprintf("--removed-apis=%t", o.RemovedAPIs), fmt.Sprintf("--fsync=%t", o.FSync != nil && *o.FSync),
-		},
+	args := []string{"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity)}
+	// The other flags only where they are set: an older server may not know them.
+	if o.FSync != nil && *o.FSync {
+		args = append(args, "--fsync")
 	}
+	if o.History != 0 {
+		args = append(args, "--history", o.History.String())
+	}
+	if o.RemovedAPIs {
+		args = append(args, "--removed-apis")
+	}
+	if o.Kubernetes != "" {
+		args = append(args, "--kubernetes", o.Kubernetes)
+	}
+	cmd := host.Cmd{Name: binary, Args: args, Dir: l.Dir, Env: h.Environ(), Stdout: log, Stderr: log, Detach: true}
 	var lifeline *os.File
 	if o.DieWithParent {
 		var end *os.File
 		if end, lifeline, err = os.Pipe(); err != nil {
 			return nil, errors.Join(err, log.Close())
 		}
-		cmd.Args, cmd.Stdin = append(cmd.Args, "--die-with-parent"), end
+		cmd.Args, cmd.Stdin = append(args, "--die-with-parent"), end
 		defer end.Close() //nolint:errcheck // only the child's copy counts
 	}
 	process, err := h.Exec.Start(ctx, cmd)
@@ -227,7 +234,8 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 	now, err := await(limited, l, ended, o.Detail)
 	if err == nil {
 		info := infoOf(l, o.Name, now)
-		info.State, info.AlreadyRunning = Running, mine == nil || now.PID != mine.process.Pid() // another process was faster
+		// Where the process is not mine, somebody else was faster.
+		info.State, info.AlreadyRunning = Running, mine == nil || now.PID != mine.process.Pid()
 		if own := state.OwnVersion(); info.AlreadyRunning && info.Build != own {
 			o.Progress(fmt.Sprintf("the running cluster is of mysdk %s, not %s: '%s' lets the next start renew it",
 				info.Build, own, state.Command("stop", o.Name)))
@@ -262,7 +270,7 @@ func damaged(log string) bool {
 // errEnded says that the server ended before it was ready.
 var errEnded = errors.New("the control plane ended before it was ready")
 
-// await follows the start of a server until it has ended, which is nil for one that
+// await follows the start of a server. ended tells of the server's end; nil for one that
 // another process has started.
 func await(ctx context.Context, l state.Layout, ended <-chan error, progress func(string)) (state.Status, error) {
 	for {
