@@ -80,8 +80,8 @@ func (v *volumes) path(name string) string { return filepath.Join(v.dir, "v", na
 // changing reports whether a volume is made of something that may change.
 func (v *volumes) changing() bool {
 	return slices.ContainsFunc(v.pod.Spec.Volumes, func(one corev1.Volume) bool {
-		sources, _ := sourcesOf(one)
-		return sources != nil
+		_, _, made := sourcesOf(one)
+		return made
 	})
 }
 
@@ -98,18 +98,19 @@ func (p payload) put(path string, data []byte, mode *int32) {
 // files are what a volume is to hold; written is false for one whose content
 // is the program's.
 func (v *volumes) files(ctx context.Context, volume *corev1.Volume) (files payload, written bool, err error) {
-	sources, mode := sourcesOf(*volume)
+	sources, mode, made := sourcesOf(*volume)
 	files = payload{}
 	for _, source := range sources {
 		if err := v.projected(ctx, files, volume.Name, source, mode); err != nil {
 			return nil, false, err
 		}
 	}
-	return files, sources != nil, nil
+	return files, made, nil
 }
 
-// sourcesOf is a volume made of objects as a projected one; nil for any other.
-func sourcesOf(v corev1.Volume) (list []corev1.VolumeProjection, mode *int32) {
+// sourcesOf is a volume made of objects as a projected one, which may be of none; made
+// is false for any other.
+func sourcesOf(v corev1.Volume) (list []corev1.VolumeProjection, mode *int32, made bool) {
 	var one corev1.VolumeProjection
 	switch {
 	case v.Secret != nil:
@@ -122,11 +123,11 @@ func sourcesOf(v corev1.Volume) (list []corev1.VolumeProjection, mode *int32) {
 		one.DownwardAPI = &corev1.DownwardAPIProjection{Items: v.DownwardAPI.Items}
 		mode = v.DownwardAPI.DefaultMode
 	case v.Projected != nil:
-		return v.Projected.Sources, v.Projected.DefaultMode
+		return v.Projected.Sources, v.Projected.DefaultMode, true
 	default:
-		return nil, nil
+		return nil, nil, false
 	}
-	return []corev1.VolumeProjection{one}, mode
+	return []corev1.VolumeProjection{one}, mode, true
 }
 
 func (v *volumes) projected(ctx context.Context, files payload, name string, from corev1.VolumeProjection, mode *int32) error {
@@ -291,7 +292,7 @@ func mountAt(path, target string) error {
 func unreal(pod *corev1.Pod) []string {
 	var names []string
 	for _, v := range pod.Spec.Volumes {
-		if sources, _ := sourcesOf(v); v.EmptyDir == nil && sources == nil {
+		if _, _, made := sourcesOf(v); v.EmptyDir == nil && !made {
 			names = append(names, v.Name)
 		}
 	}

@@ -28,6 +28,7 @@ func TestVolumesFollowTheirObjects(t *testing.T) {
 				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "none"}, Optional: ptr.To(true)}},
 				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}}}}},
 			}}}},
+			{Name: "none", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
 			{Name: "empty", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 			{Name: "disk", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}},
 		}},
@@ -91,6 +92,9 @@ func TestVolumesFollowTheirObjects(t *testing.T) {
 	}
 	if read("/tmp/certs/tls.crt") != "C2" || !strings.Contains(read("/tmp/certs/tls.key"), "no such file") || read("/data/own") != "mine" {
 		t.Errorf("after the change: %s, %s, %s", read("/tmp/certs/tls.crt"), read("/tmp/certs/tls.key"), read("/data/own"))
+	}
+	if _, err := os.Readlink(filepath.Join(v.path("none"), "..data")); err != nil {
+		t.Errorf("a projected volume of nothing: %v", err)
 	}
 	if now, err := os.Readlink(filepath.Join(v.path("all"), "..data")); err != nil || now == before {
 		t.Errorf("the files of %s were written to one by one: %v", before, err)
