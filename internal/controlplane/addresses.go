@@ -28,12 +28,13 @@ func (s *server) runAddresses(ctx context.Context) error {
 				now := service.DeepCopy()
 				now.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: outsideAddress(service.UID)}}
 				_, err := s.client.CoreV1().Services(now.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
-				s.failed(ctx, err, "give service %s an address", now)
+				s.logFailure(ctx, err, "give service %s an address", now, apierrors.IsConflict, apierrors.IsNotFound)
 			}
 		}),
 		onChange(factory.Networking().V1().Ingresses().Informer(), func(ingress *networkingv1.Ingress) {
 			if ingress.DeletionTimestamp == nil && len(ingress.Status.LoadBalancer.Ingress) == 0 {
-				s.failed(ctx, s.addressIngress(ctx, ingress.DeepCopy()), "give ingress %s an address", ingress)
+				err := s.addressIngress(ctx, ingress.DeepCopy())
+				s.logFailure(ctx, err, "give ingress %s an address", ingress, apierrors.IsConflict, apierrors.IsNotFound)
 			}
 		}),
 	)
@@ -49,7 +50,8 @@ func (s *server) runAddresses(ctx context.Context) error {
 // whoever implements it, as an operator may.
 func (s *server) addressIngress(ctx context.Context, i *networkingv1.Ingress) error {
 	if class := i.Spec.IngressClassName; class != nil {
-		if _, err := s.client.NetworkingV1().IngressClasses().Get(ctx, *class, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		_, err := s.client.NetworkingV1().IngressClasses().Get(ctx, *class, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
 			return err
 		}
 	}

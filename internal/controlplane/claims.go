@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/apis/storage/util"
@@ -60,14 +61,16 @@ func (s *server) runClaims(ctx context.Context) error {
 	err := errors.Join(
 		onChange(core.PersistentVolumeClaims().Informer(), func(claim *corev1.PersistentVolumeClaim) {
 			if wantsVolume(claim) {
-				s.failed(ctx, create(ctx, volumes, volumeFor(claim)), "make a volume for claim %s", claim)
+				err := create(ctx, volumes, volumeFor(claim))
+				s.logFailure(ctx, err, "make a volume for claim %s", claim, apierrors.IsAlreadyExists)
 			} else if wantsMore(claim) {
-				s.failed(ctx, s.expand(ctx, claim), "expand the volume of claim %s", claim)
+				s.logFailure(ctx, s.expand(ctx, claim), "expand the volume of claim %s", claim, apierrors.IsNotFound)
 			}
 		}),
 		onChange(core.PersistentVolumes().Informer(), func(volume *corev1.PersistentVolume) {
 			if isReleased(volume) {
-				s.failed(ctx, volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{}), "remove the volume %s", volume)
+				err := volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{})
+				s.logFailure(ctx, err, "remove the volume %s", volume, apierrors.IsNotFound)
 			}
 		}),
 	)
@@ -86,15 +89,18 @@ func onChange[T metav1.Object](informer cache.SharedIndexInformer, f func(T)) er
 			f(object)
 		}
 	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) }})
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: see, UpdateFunc: func(_, o any) { see(o) },
+	})
 	return err
 }
 
-// failed logs what could not be done for an object, which is seen again: what has a %s
-// for its name.
-func (s *server) failed(ctx context.Context, err error, what string, o metav1.Object) {
-	done := err == nil || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err)
-	if !done && ctx.Err() == nil {
+// logFailure logs what could not be done for an object, unless that was to be expected:
+// the object is seen again. what has a %s for its name.
+func (s *server) logFailure(
+	ctx context.Context, err error, what string, o metav1.Object, expected ...utilerrors.Matcher,
+) {
+	if err = utilerrors.FilterOut(err, expected...); err != nil && ctx.Err() == nil {
 		s.log.Printf(what+": %v", cache.MetaObjectToName(o), err)
 	}
 }

@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"errors"
-	"io"
 	"log"
 	"math"
 	"os"
@@ -32,7 +31,6 @@ import (
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane/hostpods"
-	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 func claim(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
@@ -260,34 +258,63 @@ func TestWhatTheUserRefusesOrDeletes(t *testing.T) {
 }
 
 func TestClaimsGetVolumesAndVolumesGo(t *testing.T) {
-	c := claim(func(*corev1.PersistentVolumeClaim) {})
-	client := fake.NewClientset(c)
-	s := &server{client: client, log: log.New(io.Discard, "", 0)}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	go func() { _ = s.runClaims(ctx) }()
-	volumes := client.CoreV1().PersistentVolumes()
-	if _, err := client.CoreV1().PersistentVolumeClaims(c.Namespace).Update(ctx, c, metav1.UpdateOptions{}); err != nil { // an event may come twice
-		t.Fatal(err)
-	}
-	var made *corev1.PersistentVolume
-	if err := supervise.Poll(ctx, func() bool {
+	synctest.Test(t, func(t *testing.T) {
+		c := claim(func(*corev1.PersistentVolumeClaim) {})
+		client := fake.NewClientset(c)
+		claims, volumes := client.CoreV1().PersistentVolumeClaims(c.Namespace), client.CoreV1().PersistentVolumes()
+		var answer error // to each write
+		writes := 0
+		for _, verb := range []string{"create", "delete"} {
+			client.PrependReactor(verb, "persistentvolumes", func(k8stesting.Action) (bool, runtime.Object, error) {
+				writes++
+				return answer != nil, nil, answer
+			})
+		}
+		var out strings.Builder
+		s := &server{client: client, log: log.New(&out, "", 0)}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var made *corev1.PersistentVolume
+		update := func() error {
+			if made == nil {
+				_, err := claims.Update(ctx, c, metav1.UpdateOptions{})
+				return err
+			}
+			_, err := volumes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+			return err
+		}
+		// again sends another event of the claim, or of its volume once it is made.
+		again := func(gets error, wantWrites int, wantLog string) {
+			t.Helper()
+			answer, writes = gets, 0
+			out.Reset()
+			err := update()
+			synctest.Wait()
+			if err != nil || writes != wantWrites || out.String() != wantLog {
+				t.Errorf("%v, %d writes, log %q, want %d and %q", err, writes, out.String(), wantWrites, wantLog)
+			}
+		}
+		there := apierrors.NewAlreadyExists(schema.GroupResource{}, "x")
+		gone := apierrors.NewNotFound(schema.GroupResource{}, "x")
+		answer = there
+		go func() { _ = s.runClaims(ctx) }()
+		synctest.Wait()
+		again(there, 1, "")
+		again(gone, 1, "make a volume for claim default/data:  \"x\" not found\n")
+		again(nil, 1, "")
+		again(nil, 0, "") // the volume is there
 		var err error
-		made, err = volumes.Get(ctx, "pvc-u-1", metav1.GetOptions{})
-		return err == nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	made.Status.Phase = corev1.VolumeReleased
-	if _, err := volumes.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := supervise.Poll(ctx, func() bool {
-		list, err := volumes.List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == 0
-	}); err != nil {
-		t.Error(err)
-	}
+		if made, err = volumes.Get(ctx, "pvc-u-1", metav1.GetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		made.Status.Phase = corev1.VolumeReleased
+		again(there, 1, "remove the volume pvc-u-1:  \"x\" already exists\n")
+		again(gone, 1, "")
+		again(nil, 1, "")
+		if list, err := volumes.List(ctx, metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
+			t.Errorf("volumes = %v, %v", list, err)
+		}
+	})
 }
 
 // answers is discovery that counts how often it was asked.
