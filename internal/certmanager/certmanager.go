@@ -102,8 +102,9 @@ func secretOf(certificate *unstructured.Unstructured, live Live, now time.Time) 
 		if err != nil {
 			return nil, err
 		}
+		// As cert-manager has it.
 		encode := base64.StdEncoding.EncodeToString
-		data = map[string]any{"ca.crt": encode(cert), "tls.crt": encode(cert), "tls.key": encode(key)} // as cert-manager has it
+		data = map[string]any{"ca.crt": encode(cert), "tls.crt": encode(cert), "tls.key": encode(key)}
 	}
 	secret.Object["data"] = data
 	return secret, nil

@@ -42,7 +42,9 @@ func (c *Client) Read(ctx context.Context, u *unstructured.Unstructured) (*unstr
 }
 
 // get is Read where the endpoint is known.
-func (c *Client) get(ctx context.Context, endpoint dynamic.ResourceInterface, ref Ref) (*unstructured.Unstructured, error) {
+func (c *Client) get(
+	ctx context.Context, endpoint dynamic.ResourceInterface, ref Ref,
+) (*unstructured.Unstructured, error) {
 	live, err := endpoint.Get(ctx, ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

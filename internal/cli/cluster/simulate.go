@@ -80,7 +80,8 @@ func simulatePod(ctx context.Context, f *cli.Factory, t *cli.Target, namespace, 
 	if err != nil {
 		return err
 	}
-	err = client.Edit(ctx, kube.Named("v1", "Pod", namespace, name), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	pod := kube.Named("v1", "Pod", namespace, name)
+	err = client.Edit(ctx, pod, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if live == nil {
 			return nil, clierr.Failedf(fmt.Sprintf("list the pods with 'mysdk kubectl get pods -n %s'", namespace), "there is no pod %s in namespace %s", name, namespace)
 		}

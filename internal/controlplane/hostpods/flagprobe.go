@@ -44,7 +44,9 @@ func (l *library) of(p state.Program) (*flagProbe, error) {
 		return nil, err
 	}
 	h := &flagProbe{known: map[string]bool{}, refused: map[string]bool{}}
-	for _, text := range []string{"health-probe-bind-address", "webhook-port", "webhook-host", "metrics-bind-address", compiledCerts} { // see ports.defaults
+	for _, text := range []string{ // the flags are those of ports.defaults
+		"health-probe-bind-address", "webhook-port", "webhook-host", "metrics-bind-address", compiledCerts,
+	} {
 		h.known[text] = bytes.Contains(data, []byte(text))
 	}
 	if l.books == nil {

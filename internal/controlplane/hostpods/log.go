@@ -163,24 +163,32 @@ func readLog(ctx context.Context, path string, live *containerLog, o logOptions,
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read
-	err = out.write(lastLines(data, o.tail))
-	for closed := !o.follow || live == nil; err == nil && !closed; {
-		var changed <-chan struct{}
-		if data, closed, changed, err = live.read(f); err == nil {
+	if err := out.write(lastLines(data, o.tail)); err != nil || !o.follow || live == nil {
+		return unlessEnough(err)
+	}
+	for {
+		data, closed, changed, err := live.read(f)
+		if err == nil {
 			err = out.write(data)
 		}
 		if err != nil || closed {
-			break
+			return unlessEnough(err)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return nil
 		}
-		f, err = live.turned(f)
+		if f, err = live.turned(f); err != nil {
+			return err
+		}
 	}
+}
+
+// unlessEnough drops the error that says that enough was written.
+func unlessEnough(err error) error {
 	if errors.Is(err, io.EOF) {
-		return nil // enough was written
+		return nil
 	}
 	return err
 }
