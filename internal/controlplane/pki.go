@@ -142,6 +142,7 @@ func (p *pair) load() error {
 	return nil
 }
 
+// good reports whether the pair is whole, will last and is signed by ca.
 func (p *pair) good(now time.Time, ca *pair) bool {
 	if p.parsed == nil || now.Before(p.parsed.NotBefore) || now.Add(renewBefore).After(p.parsed.NotAfter) {
 		return false

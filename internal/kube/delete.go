@@ -43,6 +43,7 @@ func (c *Client) Delete(ctx context.Context, objs []*unstructured.Unstructured, 
 	ordered := inOrder(objs)
 	slices.Reverse(ordered)
 	for len(ordered) > 0 {
+		// Those of the same rank may go at the same time.
 		first := rank(ordered[0].GroupVersionKind())
 		n := slices.IndexFunc(ordered, func(u *unstructured.Unstructured) bool { return rank(u.GroupVersionKind()) != first })
 		if n < 0 {

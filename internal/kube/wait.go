@@ -67,6 +67,7 @@ func (c *Client) WaitReady(ctx context.Context, objs []*unstructured.Unstructure
 	return clierr.Unavailablef("see "+c.kubectl("describe", waiting[0]), "not ready after %s: %s", timeout, strings.Join(lines, "; "))
 }
 
+// notReady says what is missing; "" when nothing is.
 func (c *Client) notReady(ctx context.Context, u *unstructured.Unstructured) (string, error) {
 	endpoint, ref, err := c.resource(ctx, u, "")
 	if err != nil {
@@ -193,6 +194,7 @@ func condition(u *unstructured.Unstructured, kind, status string) string {
 	return ""
 }
 
+// conditions are those of the status; what has another shape is left out.
 func conditions(u *unstructured.Unstructured) []map[string]any {
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	var all []map[string]any

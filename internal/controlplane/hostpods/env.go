@@ -221,4 +221,5 @@ func endsPath(after string) bool {
 	return after == "" || !strings.ContainsRune(pathBytes, rune(after[0]))
 }
 
+// makeDirs makes a private directory and those above it.
 func makeDirs(dir string) error { return os.MkdirAll(dir, 0o700) }

@@ -266,6 +266,7 @@ func (p *hostedPod) leave(ctx context.Context) {
 	p.Pods.remove(ctx, p.namespace, p.name, p.uid)
 }
 
+// kill ends all of its processes at once.
 func (p *hostedPod) kill() {
 	for _, c := range p.containers {
 		c.mu.Lock()
@@ -294,6 +295,7 @@ func (m *Pods) remove(ctx context.Context, namespace, name string, uid types.UID
 	}
 }
 
+// find returns the container of that name; an error where it is simulated.
 func (p *hostedPod) find(name string) (*container, error) {
 	for _, c := range p.containers {
 		if c.spec.Name == name {
