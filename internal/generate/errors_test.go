@@ -242,6 +242,24 @@ type Late struct {
 	p.render()
 }
 
+// TestDotImports has a file with several, each of which names come from.
+func TestDotImports(t *testing.T) {
+	leaveToLong(t)
+	newProject(t, map[string]string{"api/v1/group.go": groupFile, "api/v1/shop.go": `package v1
+
+import (
+	. "k8s.io/api/core/v1"
+	. "k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// ShopSpec is a pod with a port.
+type ShopSpec struct {
+	Pod  PodSpec
+	Port IntOrString
+}
+`}).render()
+}
+
 func TestSourceErrorText(t *testing.T) {
 	tests := map[string]struct {
 		problems []problem

@@ -124,25 +124,23 @@ func referenced(p *loader.Package, filters []loader.NodeFilter) []*loader.Packag
 	for _, f := range p.Syntax {
 		imports := importsOf(p, f)
 		for _, name := range append(selectedFrom(f, filters), ".") {
-			if imported := imports[name]; imported != nil {
-				out = append(out, imported)
-			}
+			out = append(out, imports[name]...)
 		}
 	}
 	return out
 }
 
-// importsOf are the packages that a file imports, by the names that it has for them.
-func importsOf(p *loader.Package, f *ast.File) map[string]*loader.Package {
-	out := map[string]*loader.Package{}
+// importsOf are the packages that a file imports, by the names that it has for
+// them. Only the dot can stand for several.
+func importsOf(p *loader.Package, f *ast.File) map[string][]*loader.Package {
+	out := map[string][]*loader.Package{}
 	for _, spec := range f.Imports {
-		imported := p.Imports()[goedit.PathOf(spec)]
-		switch {
-		case imported == nil:
-		case spec.Name == nil:
-			out[imported.Name] = imported
-		default:
-			out[spec.Name.Name] = imported
+		if imported := p.Imports()[goedit.PathOf(spec)]; imported != nil {
+			name := imported.Name
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+			out[name] = append(out[name], imported)
 		}
 	}
 	return out

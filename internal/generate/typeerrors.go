@@ -167,14 +167,15 @@ func inTypeDecl(f *ast.File, at token.Pos) bool {
 func fromUnloaded(p *loader.Package, f *ast.File, at token.Pos, msg string) bool {
 	imports := importsOf(p, f)
 	has := func(name, sel string) bool {
-		imported := imports[name]
-		return imported != nil && (!isLoaded(imported) || strings.HasPrefix(msg, "undefined: ") && imported.Types.Scope().Lookup(sel) != nil)
+		return slices.ContainsFunc(imports[name], func(imported *loader.Package) bool {
+			return unloaded(imported) || strings.HasPrefix(msg, "undefined: ") && imported.Types.Scope().Lookup(sel) != nil
+		})
 	}
-	anything := imports["."] != nil && !isLoaded(imports["."]) // any name may come from there
+	anything := slices.ContainsFunc(imports["."], unloaded) // any name may come from there
 	return anything || goedit.Has(f, func(x *ast.SelectorExpr) bool {
 		name, ok := x.X.(*ast.Ident)
 		return ok && x.Pos() <= at && at < x.End() && has(name.Name, x.Sel.Name)
 	})
 }
 
-func isLoaded(p *loader.Package) bool { return p.Types != nil && p.Types.Complete() }
+func unloaded(p *loader.Package) bool { return p.Types == nil || !p.Types.Complete() }
