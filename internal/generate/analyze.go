@@ -40,24 +40,24 @@ type Edit struct {
 // exchange facts between packages are an error. Findings come in the order of
 // files and lines.
 func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) ([]Finding, error) {
-	r, err := parse(ctx, opts)
+	w, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	if len(r.src.problems) > 0 {
-		return nil, r.sourceError(r.src.problems, correctCode)
+	if len(w.src.problems) > 0 {
+		return nil, w.sourceError(w.src.problems, correctCode)
 	}
-	l, err := r.loadTyped(ctx)
+	l, err := w.loadTyped(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if found := r.packageProblems(l); len(found) > 0 {
-		return nil, r.sourceError(found, correctCode)
+	if found := w.packageProblems(l); len(found) > 0 {
+		return nil, w.sourceError(found, correctCode)
 	}
 	if len(l.typed) == 0 {
 		return nil, clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "the project has no API types")
 	}
-	a := analyzing{renderer: r, api: apiTypes(l.typed)}
+	a := analyzing{workspace: w, api: apiTypes(l.typed)}
 	for _, p := range l.typed {
 		a.results = map[*analysis.Analyzer]any{}
 		for _, one := range analyzers {
@@ -78,7 +78,7 @@ func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) 
 // analyzing is a run of analyzers. It does in few lines what the checker of
 // golang.org/x/tools does, whose facts would link encoding/gob.
 type analyzing struct {
-	renderer
+	workspace
 	api     map[string]bool
 	results map[*analysis.Analyzer]any // of a package, by the analyzers that ran
 	found   []Finding

@@ -131,8 +131,8 @@ func collect(root string, to genall.OutputRule) error {
 // asksForApply reports whether a package asks for apply configurations, and
 // warns of those that get none: the generator knows kinds by a marker that
 // others can do without.
-func (r renderer) asksForApply() (asked bool, empty []string) {
-	for _, p := range r.src.packages {
+func (w workspace) asksForApply() (asked bool, empty []string) {
+	for _, p := range w.src.packages {
 		var at []token.Pos
 		for c, text := range p.markers() {
 			if text == "+"+applyMarker+"=true" {
@@ -142,7 +142,7 @@ func (r renderer) asksForApply() (asked bool, empty []string) {
 		asked = asked || len(at) > 0
 		// A second one is above a type.
 		if len(at) == 1 && len(p.kinds()) > 0 && !p.marked("+"+prefix+"resource") {
-			empty = append(empty, newProblem(r.tree, r.src.fset.Position(at[0]),
+			empty = append(empty, newProblem(w.tree, w.src.fset.Position(at[0]),
 				"marker +"+applyMarker+" has no effect: none of the package's kinds has +"+prefix+"resource, by which they are found").String())
 		}
 	}

@@ -104,11 +104,11 @@ func lookup(t *testing.T, o Options) bool {
 
 func openCache(t *testing.T, o Options) (*cache, string) {
 	t.Helper()
-	r, err := open(t.Context(), o)
+	w, err := open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCache(r)
+	c := newCache(w)
 	inputs, err := c.inputs()
 	if err != nil {
 		t.Fatal(err)

@@ -56,8 +56,8 @@ type discoverer struct {
 	out   *sources
 }
 
-// renderer is a project, and what is known of it to generate from.
-type renderer struct {
+// workspace is a project, and what is known of it to generate from.
+type workspace struct {
 	Options // with defaults
 	*tree
 	env      goEnv
@@ -66,28 +66,30 @@ type renderer struct {
 }
 
 // open finds out all but what the project's Go files say.
-func open(ctx context.Context, opts Options) (r renderer, err error) {
-	r.tree = newTree(opts.Dir, opts.Overlay)
-	if r.Options, err = opts.withDefaults(r.tree); err == nil {
-		r.env, err = readGoEnv(ctx, r.Host, r.Dir)
+func open(ctx context.Context, opts Options) (w workspace, err error) {
+	w.tree = newTree(opts.Dir, opts.Overlay)
+	if w.Options, err = opts.withDefaults(w.tree); err == nil {
+		w.env, err = readGoEnv(ctx, w.Host, w.Dir)
 	}
-	return r, err
+	return w, err
 }
 
-// parse parses the Go files that the options name.
-func (r *renderer) parse() (err error) {
-	if r.registry, err = newRegistry(); err == nil {
-		r.src, err = discover(r.tree, r.env, r.paths())
+// withSources is the workspace with the Go files that the options name, parsed.
+func (w workspace) withSources() (workspace, error) {
+	var err error
+	if w.registry, err = newRegistry(); err == nil {
+		w.src, err = discover(w.tree, w.env, w.paths())
 	}
-	return err
+	return w, err
 }
 
 // parse opens a project and parses its Go files.
-func parse(ctx context.Context, opts Options) (r renderer, err error) {
-	if r, err = open(ctx, opts); err == nil {
-		err = r.parse()
+func parse(ctx context.Context, opts Options) (workspace, error) {
+	w, err := open(ctx, opts)
+	if err != nil {
+		return w, err
 	}
-	return r, err
+	return w.withSources()
 }
 
 // discover parses the Go files below the given paths. A module nested in one

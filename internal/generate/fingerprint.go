@@ -22,25 +22,26 @@ import (
 
 // cache remembers one record for each project and selection of outputs.
 type cache struct {
-	renderer
+	workspace
 	// files are where records are: that of this selection, that of everything, and
-	// both without apply configurations, which serve where nobody asks for such.
-	// None turns the cache off.
+	// both without apply configurations. None turns the cache off.
 	files []string
 }
 
 // newCache opens the cache for a project and selection. Selections have records
 // of their own, so that 'generate crds' does not push out 'generate'.
-func newCache(r renderer) *cache {
-	c, o := &cache{renderer: r}, r.Options
+func newCache(w workspace) *cache {
+	c, o := &cache{workspace: w}, w.Options
 	// These flags name further files that decide about packages.
-	elsewhere := strings.Contains(r.env.GOFLAGS, "-overlay") || strings.Contains(r.env.GOFLAGS, "-modfile")
+	elsewhere := strings.Contains(w.env.GOFLAGS, "-overlay") || strings.Contains(w.env.GOFLAGS, "-modfile")
 	// So do manifests that are patched.
 	patches := slices.ContainsFunc(o.jobs, func(j job) bool { return j.name == patchName })
 	if o.CacheDir != "" && !elsewhere && !patches {
 		c.files = []string{
-			o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, o.ApplyConfigurations), o.recordFile(true, true, true, true, true),
-			o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, false), o.recordFile(true, true, true, true, false),
+			o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, o.ApplyConfigurations),
+			o.recordFile(true, true, true, true, true),
+			o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, false),
+			o.recordFile(true, true, true, true, false),
 		}
 	}
 	return c
@@ -62,6 +63,7 @@ func (c *cache) lookup(inputs string) (lastrun.Record[findings], bool) {
 		return lastrun.Record[findings]{}, false
 	}
 	for i, file := range c.files {
+		// One without apply configurations serves who asks for them only where no package does.
 		if r := c.record(file); (i < 2 || !c.ApplyConfigurations || !r.Found.Apply) && r.Holds(inputs, c.read) {
 			return r, true
 		}

@@ -29,11 +29,11 @@ type loaded struct {
 // import: one call for each module, which nearly always is one call. Their
 // syntax, and that of every other package of the project, is the one that is
 // parsed already, so the overlay counts and nothing is parsed twice.
-func (r renderer) load(ctx context.Context) (*loaded, error) {
+func (w workspace) load(ctx context.Context) (*loaded, error) {
 	var modules []*module
 	paths := map[*module][]string{}
-	for _, j := range r.jobs {
-		for _, p := range j.packages(r.src) {
+	for _, j := range w.jobs {
+		for _, p := range j.packages(w.src) {
 			if !j.needsTypes() || slices.Contains(paths[p.module], p.importPath) {
 				continue
 			}
@@ -46,7 +46,7 @@ func (r renderer) load(ctx context.Context) (*loaded, error) {
 	out := &loaded{byPath: map[string]*loader.Package{}}
 	for _, m := range modules {
 		roots, err := loader.LoadRootsWithConfig(&packages.Config{
-			Context: ctx, Dir: m.workDir(r.tree), Env: r.Host.Environ(), Fset: r.src.fset, Overlay: r.goOverlay(),
+			Context: ctx, Dir: m.workDir(w.tree), Env: w.Host.Environ(), Fset: w.src.fset, Overlay: w.goOverlay(),
 		}, paths[m]...)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -60,7 +60,7 @@ func (r renderer) load(ctx context.Context) (*loaded, error) {
 		out.typed = append(out.typed, roots...)
 	}
 	for _, p := range withImports(out.typed) {
-		if err := r.adopt(p); err != nil {
+		if err := w.adopt(p); err != nil {
 			return nil, err
 		}
 		// A package that several modules load would be several packages, with kinds of
@@ -71,7 +71,7 @@ func (r renderer) load(ctx context.Context) (*loaded, error) {
 			}
 		}
 	}
-	for _, p := range r.src.packages {
+	for _, p := range w.src.packages {
 		if out.byPath[p.importPath] == nil {
 			out.byPath[p.importPath] = syntaxOnly(p)
 		}
@@ -118,8 +118,9 @@ func syntaxOnly(p *sourcePackage) *loader.Package {
 	return &loader.Package{Package: raw}
 }
 
-// withImports are the roots and all that they import, each once. The loader resolves
-// imports on first use, and not safely from several goroutines.
+// withImports are the roots and all that they import, each once. It makes the loader
+// resolve their imports, which it does on first use and not safely from several
+// goroutines: this has to come before those of prefetch.
 func withImports(roots []*loader.Package) (all []*loader.Package) {
 	seen := map[*loader.Package]bool{}
 	for next := slices.Clone(roots); len(next) > 0; next = next[1:] {
@@ -134,13 +135,13 @@ func withImports(roots []*loader.Package) (all []*loader.Package) {
 // adopt gives a package of the project the syntax that is parsed already. It leaves
 // those alone that the project's files have no part in: the loader reads them from
 // disk when, and if, it needs them.
-func (r renderer) adopt(p *loader.Package) error {
-	if !slices.ContainsFunc(p.CompiledGoFiles, r.ours) {
+func (w workspace) adopt(p *loader.Package) error {
+	if !slices.ContainsFunc(p.CompiledGoFiles, w.ours) {
 		return nil
 	}
 	files := make([]*ast.File, 0, len(p.CompiledGoFiles))
 	for _, abs := range p.CompiledGoFiles {
-		f, err := r.syntax(abs)
+		f, err := w.syntax(abs)
 		if err != nil {
 			return err
 		}
@@ -151,19 +152,19 @@ func (r renderer) adopt(p *loader.Package) error {
 }
 
 // ours reports whether a file was parsed by discover or stands in the overlay.
-func (r renderer) ours(abs string) bool {
-	name, _ := r.rel(abs)
-	_, laidOver := r.overlay.Get(name)
-	return laidOver || r.src.byPath[abs] != nil
+func (w workspace) ours(abs string) bool {
+	name, _ := w.rel(abs)
+	_, laidOver := w.overlay.Get(name)
+	return laidOver || w.src.byPath[abs] != nil
 }
 
 // syntax is that of a file: parsed already, or new where discover did not walk,
 // such as in a package outside the paths that were asked for.
-func (r renderer) syntax(abs string) (*ast.File, error) {
-	if f, ok := r.src.byPath[abs]; ok {
+func (w workspace) syntax(abs string) (*ast.File, error) {
+	if f, ok := w.src.byPath[abs]; ok {
 		return f.ast, nil
 	}
-	in, err := r.OpenForRead(abs)
+	in, err := w.OpenForRead(abs)
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
@@ -171,9 +172,9 @@ func (r renderer) syntax(abs string) (*ast.File, error) {
 	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	f, err := parseFile(r.src.fset, abs, data)
+	f, err := parseFile(w.src.fset, abs, data)
 	if err != nil {
-		return nil, &SourceError{problems: syntaxProblems(r.tree, err)}
+		return nil, &SourceError{problems: syntaxProblems(w.tree, err)}
 	}
 	return f, nil
 }

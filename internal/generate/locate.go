@@ -17,11 +17,11 @@ import (
 
 // locator finds what in the sources a part of a CRD comes from.
 type locator struct {
-	renderer
+	workspace
 	markers map[*sourceFile][]marker
 }
 
-func newLocator(r renderer) *locator { return &locator{r, map[*sourceFile][]marker{}} }
+func newLocator(w workspace) *locator { return &locator{w, map[*sourceFile][]marker{}} }
 
 // crdDoc is as much of a CRD as leads to its types.
 type crdDoc struct {
@@ -104,11 +104,11 @@ type Position struct {
 // Locate finds where in the Go types parts of CRDs come from: the marker, else
 // the field; the type where the path is that of a schema as a whole.
 func Locate(ctx context.Context, opts Options, parts []Part) ([]Position, error) {
-	r, err := parse(ctx, opts)
+	w, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	l := newLocator(r)
+	l := newLocator(w)
 	out := make([]Position, len(parts))
 	for i, part := range parts {
 		found, err := l.locate(part.CRD, part.Path)
@@ -122,7 +122,7 @@ func Locate(ctx context.Context, opts Options, parts []Part) ([]Position, error)
 		if found.marker == "" && len(found.rest) > 0 {
 			at = found.field
 		}
-		p := newProblem(r.tree, at, "")
+		p := newProblem(w.tree, at, "")
 		out[i] = Position{p.file, p.line, p.col}
 	}
 	return out, nil

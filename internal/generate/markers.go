@@ -40,11 +40,11 @@ func (m marker) position(src *sources) token.Position {
 // checkMarkers reports the markers of a file that no generator would
 // understand, and those that are only to be warned of. What tolerates finds
 // harmless is hidden from the generators.
-func (r renderer) checkMarkers(f *sourceFile, tolerates func(m marker, unknown bool) bool) (wrong, useless []problem) {
-	for _, m := range markersOf(f.ast, r.registry) {
-		pos := m.position(r.src)
-		if msg, unknown := r.registry.wrong(m); msg != "" {
-			p := newProblem(r.tree, pos, msg)
+func (w workspace) checkMarkers(f *sourceFile, tolerates func(m marker, unknown bool) bool) (wrong, useless []problem) {
+	for _, m := range markersOf(f.ast, w.registry) {
+		pos := m.position(w.src)
+		if msg, unknown := w.registry.wrong(m); msg != "" {
+			p := newProblem(w.tree, pos, msg)
 			if !tolerates(m, unknown) {
 				wrong = append(wrong, p)
 				continue
@@ -53,8 +53,8 @@ func (r renderer) checkMarkers(f *sourceFile, tolerates func(m marker, unknown b
 			m.comment.Text = ignoredMarker
 			continue
 		}
-		if msg := r.registry.useless(m); msg != "" {
-			useless = append(useless, newProblem(r.tree, pos, msg))
+		if msg := w.registry.useless(m); msg != "" {
+			useless = append(useless, newProblem(w.tree, pos, msg))
 		}
 	}
 	return wrong, useless
@@ -185,15 +185,15 @@ type RoleMarker struct {
 // in the order of the files. A marker that does not parse, or that stands where it
 // has no effect, is left out: Render reports it.
 func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
-	r, err := parse(ctx, opts)
+	w, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	var list []RoleMarker
-	for _, p := range r.src.packages {
+	for _, p := range w.src.packages {
 		for _, f := range p.files {
-			for _, m := range markersOf(f.ast, r.registry) {
-				def := r.registry.Lookup(m.text, markers.DescribesPackage)
+			for _, m := range markersOf(f.ast, w.registry) {
+				def := w.registry.Lookup(m.text, markers.DescribesPackage)
 				if def == nil || def.Name != rbac.RuleDefinition.Name || m.place != (place{true, markers.DescribesPackage}) {
 					continue
 				}
@@ -202,7 +202,7 @@ func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
 				if err != nil || !ok {
 					continue
 				}
-				at := newProblem(r.tree, m.position(r.src), "")
+				at := newProblem(w.tree, m.position(w.src), "")
 				for i, group := range rule.Groups {
 					if group == "core" {
 						rule.Groups[i] = "" // as the generator takes it

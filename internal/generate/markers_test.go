@@ -17,7 +17,7 @@ func checkText(t testing.TB, text string, lax bool) (wrong, useless []string, f 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := renderer{tree: newTree("/p", fileset.Set{}), registry: known, src: &sources{fset: token.NewFileSet()}}
+	r := workspace{tree: newTree("/p", fileset.Set{}), registry: known, src: &sources{fset: token.NewFileSet()}}
 	file, err := parseFile(r.src.fset, "/p/a.go", []byte(text))
 	if err != nil {
 		t.Fatal(err)

@@ -33,23 +33,26 @@ type Judge func(ctx context.Context, crds map[string][]byte) (refused []Refusal,
 // inspect reports CRDs that no API server would take: errors where the project's
 // own types make them so. The rest, what --lax allows, and paths that lead nowhere
 // are returned.
-func (r renderer) inspect(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) ([]string, error) {
-	wrong, tolerated, hint := r.groupless(files)
+func (w workspace) inspect(
+	ctx context.Context, files map[string][]byte, judged map[string]string, found *findings,
+) ([]string, error) {
+	wrong, tolerated, hint := w.groupless(files)
 	if len(wrong) == 0 {
 		hint = correctMarkers
-		w, u, err := r.refused(ctx, files, judged, found)
+		refused, more, err := w.refused(ctx, files, judged, found)
 		if err != nil {
 			return nil, err
 		}
-		wrong, tolerated = w, append(tolerated, u...)
-		if len(w) > 0 && !slices.ContainsFunc(w, func(p problem) bool { return !strings.Contains(p.msg, ".type: Required value") }) {
+		wrong, tolerated = refused, append(tolerated, more...)
+		typed := func(p problem) bool { return !strings.Contains(p.msg, ".type: Required value") }
+		if len(wrong) > 0 && !slices.ContainsFunc(wrong, typed) {
 			hint = "a field with +kubebuilder:validation:Schemaless, or whose type contains itself, has no schema: give it both that marker and +kubebuilder:pruning:PreserveUnknownFields"
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, r.sourceError(wrong, hint)
+		return nil, w.sourceError(wrong, hint)
 	}
-	stray, err := r.strayPaths(files)
+	stray, err := w.strayPaths(files)
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +60,14 @@ func (r renderer) inspect(ctx context.Context, files map[string][]byte, judged m
 }
 
 // refused asks the judge about CRDs that are not known to be right.
-func (r renderer) refused(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) (wrong, tolerated []problem, err error) {
-	if r.Judge == nil {
+func (w workspace) refused(
+	ctx context.Context, files map[string][]byte, judged map[string]string, found *findings,
+) (wrong, tolerated []problem, err error) {
+	if w.Judge == nil {
 		return nil, nil, nil
 	}
 	ask := map[string][]byte{}
-	doubtful := r.doubtful()
+	doubtful := w.doubtful()
 	for name, data := range files {
 		if isCRD(name, data) && judged[name] != lastrun.Sum(data) && (doubtful || storedTwice(data) || typeless(data)) {
 			ask[name] = data
@@ -72,7 +77,7 @@ func (r renderer) refused(ctx context.Context, files map[string][]byte, judged m
 		found.Judged = true
 		return nil, nil, nil
 	}
-	refused, done, err := r.Judge(ctx, ask)
+	refused, done, err := w.Judge(ctx, ask)
 	if err != nil {
 		return nil, nil, fmt.Errorf("generate: %w", err)
 	}
@@ -80,7 +85,7 @@ func (r renderer) refused(ctx context.Context, files map[string][]byte, judged m
 		// The total follows from the one that is too expensive.
 		refused = slices.DeleteFunc(refused, func(one Refusal) bool { return strings.Contains(one.Text, "rule cost total") })
 	}
-	l := newLocator(r)
+	l := newLocator(w)
 	for _, one := range refused {
 		if strings.HasPrefix(one.Field, "metadata.annotations") {
 			continue // kustomizations add those
@@ -89,7 +94,7 @@ func (r renderer) refused(ctx context.Context, files map[string][]byte, judged m
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case r.Lax || r.Foreign && !ours:
+		case w.Lax || w.Foreign && !ours:
 			tolerated = append(tolerated, p)
 		default:
 			wrong = append(wrong, p)
@@ -150,12 +155,12 @@ var harmless = []string{
 
 // doubtful reports whether a marker of the project might make a CRD that the API
 // server refuses. Judging takes its time, which a plain scaffold need not.
-func (r renderer) doubtful() bool {
+func (w workspace) doubtful() bool {
 	mayBe := func(text string) bool {
-		def, _ := r.registry.anywhere(text)
+		def, _ := w.registry.anywhere(text)
 		return def != nil && !slices.Contains(harmless, lastWord(def.Name))
 	}
-	for _, p := range r.src.packages {
+	for _, p := range w.src.packages {
 		for _, f := range p.files {
 			conditions := conditionDocs(f.ast)
 			for c, text := range markerComments(f.ast) {
@@ -191,14 +196,14 @@ var versionName = lazy.Delayed(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 // groupless finds kinds in packages that name no group: controller-gen makes
 // CRDs of them that no API server takes. A file of that kind which a project of
 // other tools has already is one that it lives with.
-func (r renderer) groupless(files map[string][]byte) (wrong, tolerated []problem, hint string) {
+func (w workspace) groupless(files map[string][]byte) (wrong, tolerated []problem, hint string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		plural, ok := strings.CutPrefix(path.Base(name), "_")
 		if !ok || plural == ".yaml" || !bytes.Contains(files[name], []byte("\nkind: CustomResourceDefinition\n")) {
 			continue
 		}
 		kind := kindName.FindSubmatch(files[name])
-		for _, p := range r.src.packages {
+		for _, p := range w.src.packages {
 			if kind == nil || p.marked("+groupName") {
 				continue
 			}
@@ -206,8 +211,9 @@ func (r renderer) groupless(files map[string][]byte) (wrong, tolerated []problem
 			if spec == nil {
 				continue
 			}
-			at := newProblem(r.tree, r.src.fset.Position(spec.Name.Pos()), fmt.Sprintf("kind %s belongs to no API group: its package lacks the marker +groupName", kind[1]))
-			if !versionName.MatchString(file.ast.Name.Name) || r.Lax || r.Foreign && r.exists(name) {
+			at := newProblem(w.tree, w.src.fset.Position(spec.Name.Pos()),
+				fmt.Sprintf("kind %s belongs to no API group: its package lacks the marker +groupName", kind[1]))
+			if !versionName.MatchString(file.ast.Name.Name) || w.Lax || w.Foreign && w.exists(name) {
 				at.msg += fmt.Sprintf(", and no API server takes %s", name)
 				tolerated = append(tolerated, at)
 				continue
@@ -222,8 +228,8 @@ var kindName = lazy.Delayed(`(?m)^    kind: (\w+)$`)
 
 // strayPaths finds print columns and scale paths that name fields which the kind does
 // not have, as after a change of its type. The API server takes them, and finds nothing.
-func (r renderer) strayPaths(files map[string][]byte) (stray []problem, err error) {
-	l := newLocator(r)
+func (w workspace) strayPaths(files map[string][]byte) (stray []problem, err error) {
+	l := newLocator(w)
 	for name, data := range files {
 		if !isCRD(name, data) {
 			continue

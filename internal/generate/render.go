@@ -32,11 +32,11 @@ import (
 // ControllerToolsVersion writes. An error in the sources is a *SourceError
 // with all of them; nothing is rendered then.
 func Render(ctx context.Context, opts Options) (Result, error) {
-	r, err := open(ctx, opts)
+	w, err := open(ctx, opts)
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCache(r)
+	c := newCache(w)
 	inputs, err := c.inputs()
 	if err != nil {
 		return Result{}, err
@@ -44,11 +44,11 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	res := Result{Inputs: inputs}
 	last, ok := c.lookup(inputs)
 	found := last.Found
-	if res.Unchanged = ok && !(found.Unjudged && r.canJudge(ctx)); res.Unchanged {
+	if res.Unchanged = ok && !(found.Unjudged && w.canJudge(ctx)); res.Unchanged {
 		res.Outputs = slices.Sorted(maps.Keys(last.Outputs))
 	} else {
 		var files map[string][]byte
-		if files, found, err = r.render(ctx, c.judged()); err != nil {
+		if files, found, err = w.render(ctx, c.judged()); err != nil {
 			return Result{}, err
 		}
 		// Inputs that changed meanwhile were perhaps seen half old, half new.
@@ -57,12 +57,12 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 		}
 		c.store(res.Inputs, files, found)
 		res.Outputs = slices.Sorted(maps.Keys(files))
-		if res.Set, err = r.changed(files); err != nil {
+		if res.Set, err = w.changed(files); err != nil {
 			return Result{}, err
 		}
 	}
-	res.Applied, res.Warnings = found.Apply, r.warnings(found)
-	stale, crds, err := r.staleOutputs(res.Outputs, res.Warnings)
+	res.Applied, res.Warnings = found.Apply, w.warnings(found)
+	stale, crds, err := w.staleOutputs(res.Outputs, res.Warnings)
 	if err != nil {
 		return Result{}, err
 	}
@@ -93,51 +93,53 @@ func (o Options) warnings(f findings) []string {
 
 // render renders everything that o selects, changed or not. CRDs that have the
 // hashes in judged are known to be right.
-func (r renderer) render(ctx context.Context, judged map[string]string) (files map[string][]byte, found findings, err error) {
-	if err := r.parse(); err != nil {
+func (w workspace) render(ctx context.Context, judged map[string]string) (
+	files map[string][]byte, found findings, err error,
+) {
+	if w, err = w.withSources(); err != nil {
 		return nil, found, err
 	}
-	if len(r.src.problems) > 0 {
-		return nil, found, r.sourceError(r.src.problems, correctCode)
+	if len(w.src.problems) > 0 {
+		return nil, found, w.sourceError(w.src.problems, correctCode)
 	}
-	if found.Warnings, err = r.checkAll(); err != nil {
+	if found.Warnings, err = w.checkAll(); err != nil {
 		return nil, found, err
 	}
-	found.Apply, found.Useless = r.asksForApply()
-	if r.ApplyConfigurations && found.Apply {
-		if err := r.canApply(); err != nil {
+	found.Apply, found.Useless = w.asksForApply()
+	if w.ApplyConfigurations && found.Apply {
+		if err := w.canApply(); err != nil {
 			return nil, found, err
 		}
 	} else {
-		r.jobs = slices.DeleteFunc(slices.Clone(r.jobs), func(j job) bool { return j.name == applyName })
+		w.jobs = slices.DeleteFunc(slices.Clone(w.jobs), func(j job) bool { return j.name == applyName })
 	}
-	l, err := r.loadTyped(ctx)
+	l, err := w.loadTyped(ctx)
 	if err != nil {
 		return nil, found, err
 	}
-	files, err = r.runAll(ctx, l)
-	if problems := r.packageProblems(l); len(problems) > 0 {
-		err = r.sourceError(problems, correctCode)
+	files, err = w.runAll(ctx, l)
+	if problems := w.packageProblems(l); len(problems) > 0 {
+		err = w.sourceError(problems, correctCode)
 	}
 	if err != nil {
 		return nil, found, err
 	}
-	refused, err := r.inspect(ctx, files, judged, &found)
+	refused, err := w.inspect(ctx, files, judged, &found)
 	found.Warnings = append(found.Warnings, refused...)
 	return files, found, err
 }
 
 // loadTyped loads and type-checks what the generators need.
-func (r renderer) loadTyped(ctx context.Context) (*loaded, error) {
-	l, err := r.load(ctx)
+func (w workspace) loadTyped(ctx context.Context) (*loaded, error) {
+	l, err := w.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if found := r.packageProblems(l); len(found) > 0 {
+	if found := w.packageProblems(l); len(found) > 0 {
 		said := (&SourceError{problems: found}).Error()
-		return nil, r.sourceError(found, cmp.Or(mainpkg.Hint(said), "run 'go mod tidy'")+", then run the command again")
+		return nil, w.sourceError(found, cmp.Or(mainpkg.Hint(said), "run 'go mod tidy'")+", then run the command again")
 	}
-	return l, checkTypes(prefetch(r.src, l.typed, r.filters()), r.env)
+	return l, checkTypes(prefetch(w.src, l.typed, w.filters()), w.env)
 }
 
 // Hints at what to do about errors in the sources.
@@ -147,20 +149,20 @@ const (
 )
 
 // checkAll checks the markers of all files and returns what is only a warning.
-func (r renderer) checkAll() ([]string, error) {
+func (w workspace) checkAll() ([]string, error) {
 	var wrong, useless []problem
-	for _, p := range r.src.packages {
-		tolerates, err := r.tolerance(p)
+	for _, p := range w.src.packages {
+		tolerates, err := w.tolerance(p)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range p.files {
-			w, u := r.checkMarkers(f, tolerates)
-			wrong, useless = append(wrong, w...), append(useless, u...)
+			bad, idle := w.checkMarkers(f, tolerates)
+			wrong, useless = append(wrong, bad...), append(useless, idle...)
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, r.sourceError(wrong, correctMarkers)
+		return nil, w.sourceError(wrong, correctMarkers)
 	}
 	return lines(useless), nil
 }
@@ -185,19 +187,20 @@ func (o Options) tolerance(p *sourcePackage) (func(m marker, unknown bool) bool,
 
 // sourceError makes one error of the findings. Where one of them lies outside
 // the project and its Go is newer than mysdk's, that is the likely cause.
-func (r renderer) sourceError(found []problem, hint string) error {
+func (w workspace) sourceError(found []problem, hint string) error {
 	outside := slices.ContainsFunc(found, func(p problem) bool { return filepath.IsAbs(p.file) })
-	if outside && r.env.newer() {
-		hint = fmt.Sprintf("the project uses %s, which is newer than this mysdk knows; build mysdk with that Go", r.env.GOVERSION)
+	if outside && w.env.newer() {
+		hint = fmt.Sprintf("the project uses %s, which is newer than this mysdk knows; build mysdk with that Go",
+			w.env.GOVERSION)
 	}
 	err := &SourceError{problems: tidy(found)}
 	return &clierr.Error{Err: err, Hint: cmp.Or(oldapi.Hint(err.Error()), hint)}
 }
 
 // changed are the outputs that the project does not have already.
-func (r renderer) changed(files map[string][]byte) (set fileset.Set, err error) {
+func (w workspace) changed(files map[string][]byte) (set fileset.Set, err error) {
 	for name, data := range files {
-		if old, err := r.read(name); err == nil && bytes.Equal(old, data) {
+		if old, err := w.read(name); err == nil && bytes.Equal(old, data) {
 			continue
 		}
 		if err := set.Put(name, fileset.File{Data: data}); err != nil {
@@ -221,23 +224,23 @@ func (o Options) filters() []loader.NodeFilter {
 // runAll runs the generators on shared packages, markers and types, and
 // returns all their outputs by name. Errors in the sources stay with the
 // packages, see packageProblems.
-func (r renderer) runAll(ctx context.Context, l *loaded) (map[string][]byte, error) {
-	checker := &loader.TypeChecker{NodeFilters: r.filters()}
-	collector := &markers.Collector{Registry: r.registry.Registry}
+func (w workspace) runAll(ctx context.Context, l *loaded) (map[string][]byte, error) {
+	checker := &loader.TypeChecker{NodeFilters: w.filters()}
+	collector := &markers.Collector{Registry: w.registry.Registry}
 	files := map[string][]byte{}
-	for _, j := range r.jobs {
+	for _, j := range w.jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		out := &output{tree: r.tree, dir: j.config, code: j.code, files: map[string][]byte{}}
-		g := &genall.GenerationContext{Collector: collector, OutputRule: out, InputRule: r.tree}
-		for _, p := range j.packages(r.src) {
+		out := &output{tree: w.tree, dir: j.config, code: j.code, files: map[string][]byte{}}
+		g := &genall.GenerationContext{Collector: collector, OutputRule: out, InputRule: w.tree}
+		for _, p := range j.packages(w.src) {
 			g.Roots = append(g.Roots, l.byPath[p.importPath])
 		}
 		if j.needsTypes() {
 			g.Checker = checker
 		}
-		if err := j.run(g, r.env); err != nil {
+		if err := j.run(g, w.env); err != nil {
 			return nil, err
 		}
 		for name, data := range out.files {

@@ -269,8 +269,9 @@ func TestStale(t *testing.T) {
 // TestEmptyCRD warns about the file that controller-gen writes for a kind
 // without versions.
 func TestEmptyCRD(t *testing.T) {
-	r := renderer{Options: Options{jobs: []job{{name: crdName, config: "crds"}}}, tree: newTree(t.TempDir(), fileset.Set{})}
-	got, _, err := r.staleOutputs([]string{"crds/_.yaml"}, nil)
+	opts := Options{jobs: []job{{name: crdName, config: "crds"}}}
+	w := workspace{Options: opts, tree: newTree(t.TempDir(), fileset.Set{})}
+	got, _, err := w.staleOutputs([]string{"crds/_.yaml"}, nil)
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "crds/_.yaml: no CRD") {
 		t.Errorf("warnings %q, %v", got, err)
 	}

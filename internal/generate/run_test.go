@@ -155,8 +155,8 @@ func TestLevels(t *testing.T) {
 func TestRunStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := renderer{Options: Options{jobs: []job{{name: "crds", generator: panicky{}}}}, registry: &registry{}}
-	_, err := r.runAll(ctx, nil)
+	w := workspace{Options: Options{jobs: []job{{name: "crds", generator: panicky{}}}}, registry: &registry{}}
+	_, err := w.runAll(ctx, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -166,16 +166,16 @@ func TestRunStopped(t *testing.T) {
 func TestPrefetchIsComplete(t *testing.T) {
 	leaveToLong(t)
 	p := caseProject(t, "types")
-	r, err := parse(t.Context(), p.opts)
+	w, err := parse(t.Context(), p.opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := r.loadTyped(t.Context())
+	l, err := w.loadTyped(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := parsed(l)
-	if _, err := r.runAll(t.Context(), l); err != nil {
+	if _, err := w.runAll(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, parsed(l)); diff != "" || len(before) < 10 {
@@ -243,7 +243,7 @@ func TestNewerGo(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			hint := clierr.HintOf(renderer{env: goEnv{GOVERSION: tt.version}}.sourceError(tt.found, "correct it"))
+			hint := clierr.HintOf(workspace{env: goEnv{GOVERSION: tt.version}}.sourceError(tt.found, "correct it"))
 			if got := strings.Contains(hint, "newer"); got != tt.newer {
 				t.Errorf("hint %q", hint)
 			}

@@ -17,13 +17,13 @@ const emptyCRD = "_.yaml"
 // staleOutputs warns about outputs of earlier runs that nothing in the sources
 // accounts for any more, and lists the CRDs among them. They are left where they
 // are: kustomizations and people may name them. warnings are those about the sources.
-func (r renderer) staleOutputs(rendered, warnings []string) (out, crds []string, err error) {
-	for _, j := range r.jobs {
+func (w workspace) staleOutputs(rendered, warnings []string) (out, crds []string, err error) {
+	for _, j := range w.jobs {
 		if name := path.Join(j.config, emptyCRD); j.name == crdName && slices.Contains(rendered, name) {
 			out = append(out, name+": no CRD, but what controller-gen makes of a kind all of whose versions have +kubebuilder:skipversion")
 		}
 		if j.name == crdName {
-			out = append(out, unlistedCRDs(r.tree, j.config, rendered)...)
+			out = append(out, unlistedCRDs(w.tree, j.config, rendered)...)
 		}
 		if !slices.Equal(j.paths, []string{"./..."}) {
 			continue // the rest of the project may account for the others
@@ -34,7 +34,7 @@ func (r renderer) staleOutputs(rendered, warnings []string) (out, crds []string,
 				if path.Base(name) != "utils.go" { // at the top of what is generated of a package
 					continue
 				}
-				stale, err := r.staleFiles(path.Dir(name), true, rendered, func(name string, data []byte) bool {
+				stale, err := w.staleFiles(path.Dir(name), true, rendered, func(name string, data []byte) bool {
 					return path.Ext(name) == ".go" && path.Base(name) != deepcopyFile && IsApply(data)
 				})
 				if err != nil {
@@ -45,7 +45,7 @@ func (r renderer) staleOutputs(rendered, warnings []string) (out, crds []string,
 				}
 			}
 		case crdName:
-			stale, err := r.staleFiles(j.config, false, rendered, func(name string, data []byte) bool {
+			stale, err := w.staleFiles(j.config, false, rendered, func(name string, data []byte) bool {
 				return path.Ext(name) == ".yaml" && attribution.Match(data)
 			})
 			if err != nil {
@@ -57,9 +57,12 @@ func (r renderer) staleOutputs(rendered, warnings []string) (out, crds []string,
 			}
 		case webhookName:
 			name := path.Join(j.config, "manifests.yaml")
-			if data, err := r.read(name); err == nil && !slices.Contains(rendered, name) && bytes.Contains(data, []byte("WebhookConfiguration")) {
+			data, err := w.read(name)
+			if err == nil && !slices.Contains(rendered, name) && bytes.Contains(data, []byte("WebhookConfiguration")) {
 				todo := "no +kubebuilder:webhook marker in the project generates these; remove the file and its line in " + path.Join(j.config, "kustomization.yaml")
-				if slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "marker +kubebuilder:webhook has no effect") }) {
+				if slices.ContainsFunc(warnings, func(one string) bool {
+					return strings.Contains(one, "marker +kubebuilder:webhook has no effect")
+				}) {
 					todo = "stays as it is, because of the +kubebuilder:webhook markers above that have no effect"
 				}
 				out = append(out, name+": "+todo)
@@ -87,8 +90,10 @@ func unlistedCRDs(t *tree, dir string, rendered []string) (out []string) {
 }
 
 // staleFiles are the generated files in a directory, and deep below it, that were not rendered.
-func (r renderer) staleFiles(dir string, deep bool, rendered []string, generated func(name string, data []byte) bool) (out []string, err error) {
-	found, err := r.list(dir)
+func (w workspace) staleFiles(
+	dir string, deep bool, rendered []string, generated func(name string, data []byte) bool,
+) (out []string, err error) {
+	found, err := w.list(dir)
 	// A file in the place of the directory is for the commit to refuse.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
@@ -96,13 +101,13 @@ func (r renderer) staleFiles(dir string, deep bool, rendered []string, generated
 	for _, e := range found {
 		name := path.Join(dir, e.name)
 		if e.dir && deep {
-			more, below := r.staleFiles(name, deep, rendered, generated)
+			more, below := w.staleFiles(name, deep, rendered, generated)
 			out, err = append(out, more...), errors.Join(err, below)
 		}
 		if e.dir || e.link || slices.Contains(rendered, name) {
 			continue
 		}
-		if data, err := r.read(name); err == nil && generated(name, data) {
+		if data, err := w.read(name); err == nil && generated(name, data) {
 			out = append(out, name)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // packageProblems collects the errors that loading and generating left with
 // the packages and what they import. If packages are missing, the rest follows
 // from that and is left out.
-func (r renderer) packageProblems(l *loaded) []problem {
-	c := problemCollector{renderer: r}
+func (w workspace) packageProblems(l *loaded) []problem {
+	c := problemCollector{workspace: w}
 	for _, p := range withImports(l.typed) {
 		c.own(p)
 	}
@@ -35,7 +35,7 @@ func (r renderer) packageProblems(l *loaded) []problem {
 
 // problemCollector walks packages and sorts their errors.
 type problemCollector struct {
-	renderer
+	workspace
 	found []problem
 	// missing are those of the go command: modules and packages not there.
 	missing []problem
