@@ -35,7 +35,9 @@ func foreign(name string) bool {
 // not run: a marker is no mistake because its generator is left out today.
 func newRegistry() (*registry, error) {
 	r := &registry{Registry: &markers.Registry{}}
-	for _, g := range []genall.Generator{deepcopy.Generator{}, crd.Generator{}, rbac.Generator{}, webhook.Generator{}, applyconfiguration.Generator{}} {
+	for _, g := range []genall.Generator{
+		deepcopy.Generator{}, crd.Generator{}, rbac.Generator{}, webhook.Generator{}, applyconfiguration.Generator{},
+	} {
 		if err := g.RegisterMarkers(r.Registry); err != nil {
 			return nil, fmt.Errorf("generate: register markers: %w", err)
 		}
