@@ -146,8 +146,12 @@ func (b *Bundle) readFiles(fsys fs.FS) error {
 			}
 			return nil
 		}
-		if info, err := fs.Stat(fsys, name); err != nil || !info.Mode().IsRegular() {
-			return nil //nolint:nilerr // a link to nowhere or to a directory is no file
+		info, err := fs.Stat(fsys, name)
+		if err != nil && d.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return nil //nolint:nilerr // a link to nowhere is no file
 		}
 		data, err := fs.ReadFile(fsys, name)
 		b.Files = append(b.Files, File{Name: name, Data: data})

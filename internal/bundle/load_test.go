@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,6 +92,28 @@ func TestLoad(t *testing.T) {
 	}
 	if _, ok := b.Files.Get("nope"); ok {
 		t.Error("found a file that is not there")
+	}
+}
+
+// unreadable is a file system with one file that nobody may look at.
+type unreadable struct {
+	fstest.MapFS
+	name string
+}
+
+func (u unreadable) Stat(name string) (fs.FileInfo, error) {
+	if name == u.name {
+		return nil, fs.ErrPermission
+	}
+	return u.MapFS.Stat(name)
+}
+
+func TestLoad_Unreadable(t *testing.T) {
+	const crd = "manifests/crd.yaml"
+	files := dir(AnnotationsFile, someAnnotations, "manifests/csv.yaml", someCSV, crd, someCRD)
+	_, err := Load(unreadable{files, crd})
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
 	}
 }
 
