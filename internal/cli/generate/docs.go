@@ -89,12 +89,13 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 // docsSet is the reference, with the first of which comes the test of its examples.
 // crds are the directories of the CRDs.
 func docsSet(f *cli.Factory, name string, data []byte, crds []string) (set fileset.Set, err error) {
-	missing := func(name string) bool {
-		_, err := f.ReadFile(name)
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	if err := set.Put(name, fileset.File{Data: data}); err != nil || !missing(name) || !missing(apidocs.SamplesTest) {
+	if err := set.Put(name, fileset.File{Data: data}); err != nil {
 		return set, err
+	}
+	for _, file := range []string{name, apidocs.SamplesTest} {
+		if _, err := f.ReadFile(file); !errors.Is(err, fs.ErrNotExist) {
+			return set, err
+		}
 	}
 	header, err := f.ReadFile(project.HeaderFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
