@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -206,6 +207,19 @@ cd "${SCRIPT_ROOT}"
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestMakefile_Depth follows variables of variables, but not for ever.
+func TestMakefile_Depth(t *testing.T) {
+	const last = 21
+	makefile := fmt.Sprintf("V%d = crd\nmanifests: ; controller-gen $(V1) paths=./...\n", last)
+	for i := 1; i < last; i++ {
+		makefile += fmt.Sprintf("V%d = $(V%d)\n", i, i+1)
+	}
+	want := []string{"Makefile:2: crd paths=./..."}
+	if diff := cmp.Diff(want, found(t, map[string]string{"Makefile": makefile})); diff != "" {
+		t.Error(diff)
 	}
 }
 

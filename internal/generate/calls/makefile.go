@@ -287,8 +287,6 @@ func (m *makefile) recipe(targets []string, l line) {
 
 // expand replaces the references to variables in text, in a recipe of the target.
 func (m *makefile) expand(text, target string) string {
-	m.depth++
-	defer func() { m.depth-- }()
 	var out strings.Builder
 	for {
 		i := strings.IndexByte(text, '$')
@@ -304,7 +302,9 @@ func (m *makefile) expand(text, target string) string {
 		case ref == "@":
 			out.WriteString(target)
 		default:
+			m.depth++
 			out.WriteString(m.value(ref, target))
+			m.depth--
 		}
 		text = rest
 	}
