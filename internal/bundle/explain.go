@@ -9,6 +9,7 @@ import (
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fields"
 )
 
 // origins says where the fields of a CSV come from, by path.
@@ -130,7 +131,7 @@ func knownField(field string, path []string) error {
 	if len(path) < 2 || path[0] != "spec" {
 		return nil
 	}
-	names := clierr.JSONNames(reflect.TypeFor[v1alpha1.ClusterServiceVersionSpec]())
+	names := fields.Names(reflect.TypeFor[v1alpha1.ClusterServiceVersionSpec]())
 	if slices.Contains(names, path[1]) {
 		return nil
 	}

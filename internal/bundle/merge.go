@@ -65,7 +65,7 @@ func Merge(base *unstructured.Unstructured, descriptions []Description, record R
 		if i := slices.IndexFunc(old, func(e object) bool { return ownedKey(e) == key }); i >= 0 {
 			entry = old[i]
 		}
-		f := fields{m: m, key: key, before: record[key], after: map[string]string{}, from: d.from}
+		f := fieldMerge{m: m, key: key, before: record[key], after: map[string]string{}, from: d.from}
 		f.mergeEntry(entry, d.entry)
 		m.Record[key] = f.after
 		list = append(list, placed{entry, d.order})
@@ -74,7 +74,7 @@ func Merge(base *unstructured.Unstructured, descriptions []Description, record R
 	// operator-sdk: so an author can place them.
 	for i, e := range old {
 		key := ownedKey(e)
-		gone := fields{before: record[key]}
+		gone := fieldMerge{before: record[key]}
 		if !used[key] && !gone.leftover(e) {
 			list = append(list, placed{e, i})
 		}
@@ -94,7 +94,7 @@ func Merge(base *unstructured.Unstructured, descriptions []Description, record R
 
 // leftover reports whether an entry without a Go type is what an earlier Merge
 // has written: the record knows the entry, and nothing in it is the author's.
-func (f *fields) leftover(e object) bool {
+func (f *fieldMerge) leftover(e object) bool {
 	if f.before == nil {
 		return false
 	}
@@ -116,8 +116,8 @@ func (f *fields) leftover(e object) bool {
 	return true
 }
 
-// fields merges the fields of one owned CRD.
-type fields struct {
+// fieldMerge merges the fields of one owned CRD.
+type fieldMerge struct {
 	m             *Merged
 	key           string
 	before, after map[string]string // of the record
@@ -125,7 +125,7 @@ type fields struct {
 }
 
 // mergeEntry merges the generated entry into the one of the base.
-func (f *fields) mergeEntry(entry, generated object) {
+func (f *fieldMerge) mergeEntry(entry, generated object) {
 	for _, field := range []string{"name", "version", "kind"} {
 		entry[field] = generated[field]
 	}
@@ -140,7 +140,7 @@ func (f *fields) mergeEntry(entry, generated object) {
 // mergeField merges one field; name is what the record calls it. A field that
 // the base lacks is generated again: to be rid of a text, its author changes
 // the comment or the marker, not the base.
-func (f *fields) mergeField(entry, generated object, field, name string) {
+func (f *fieldMerge) mergeField(entry, generated object, field, name string) {
 	have, want := entry[field], generated[field]
 	top, _, _ := strings.Cut(name, "/")
 	switch {
@@ -159,7 +159,7 @@ func (f *fields) mergeField(entry, generated object, field, name string) {
 
 // mergeDescriptors merges lists of descriptors, which go by their path: those
 // of the types first, then those that are the author's alone.
-func (f *fields) mergeDescriptors(entry, generated object, field string) {
+func (f *fieldMerge) mergeDescriptors(entry, generated object, field string) {
 	old := objectsAt(entry, field)
 	var list []any
 	done := map[string]bool{}
@@ -188,7 +188,7 @@ func (f *fields) mergeDescriptors(entry, generated object, field string) {
 
 // authored reports whether a descriptor that the types no longer have is, even
 // in part, the author's.
-func (f *fields) authored(o object, prefix string) bool {
+func (f *fieldMerge) authored(o object, prefix string) bool {
 	for part, v := range o {
 		if part != "path" && f.before[prefix+part] != hash(v) {
 			return true

@@ -2,8 +2,6 @@ package clierr
 
 import (
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -28,18 +26,6 @@ func Closest(word string, candidates []string) string {
 		return begun[0]
 	}
 	return best
-}
-
-// JSONNames are the names in JSON of a struct's fields, sorted.
-func JSONNames(t reflect.Type) []string {
-	var names []string
-	for i := range t.NumField() { // for the iterator Fields, the linker keeps all methods of all types
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // DidYouMean is the hint for a misspelt word: the nearest candidate, or all of

@@ -1,6 +1,6 @@
 // Package fields reads what a CRD's schema declares: as a reference for people,
-// and as a form whose values become an object. It knows structural schemas,
-// neither clusters nor pages.
+// and as a form whose values become an object. It knows structural schemas and Go
+// structs, neither clusters nor pages.
 package fields
 
 import (
@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -227,4 +228,16 @@ func Rules(crd *unstructured.Unstructured, version string) []Rule {
 func Description(crd *unstructured.Unstructured, version string) string {
 	text, _ := Schema(crd, version)["description"].(string)
 	return text
+}
+
+// Names are the names in JSON of a struct's fields, sorted.
+func Names(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() { // for the iterator Fields, the linker keeps all methods of all types
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

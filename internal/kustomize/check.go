@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -259,7 +260,8 @@ func (c *checker) at(file string, data []byte, text string) string {
 func (c *checker) parseError(file string, data []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "invalid Kustomization: ")
 	if m := regexp.MustCompile(`^json: unknown field "(.*)"$`).FindStringSubmatch(text); m != nil {
-		return c.failed(file, data, m[1]+":", clierr.DidYouMean(m[1], clierr.JSONNames(reflect.TypeFor[types.Kustomization]())), "unknown field %q", m[1])
+		known := fields.Names(reflect.TypeFor[types.Kustomization]())
+		return c.failed(file, data, m[1]+":", clierr.DidYouMean(m[1], known), "unknown field %q", m[1])
 	}
 	if m := regexp.MustCompile(`line (\d+): (.*)`).FindStringSubmatch(text); m != nil {
 		return clierr.Failedf("correct the line and run the command again", "%s:%s: %s", c.tree.rel(file), m[1], m[2])
