@@ -97,7 +97,8 @@ func Parse(data []byte, file string) ([]*unstructured.Unstructured, error) {
 // DisplayName turns a name in any case, such as shop-operator or ContainerPort,
 // into words: Shop Operator, Container Port.
 func DisplayName(name string) string {
-	words := strings.FieldsFunc(wordStart.ReplaceAllString(name, "$1 $2"), func(r rune) bool { return strings.ContainsRune(".-_ ", r) })
+	name = wordStart.ReplaceAllString(name, "$1 $2")
+	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(".-_ ", r) })
 	for i, w := range words {
 		first, size := utf8.DecodeRuneInString(w)
 		words[i] = string(unicode.ToUpper(first)) + w[size:]
@@ -107,8 +108,8 @@ func DisplayName(name string) string {
 
 var wordStart = lazy.Delayed(`(\P{Lu})(\p{Lu})`)
 
-// ownedKey names an entry of customresourcedefinitions.owned. There is one for
-// each version of a CRD.
+// ownedKey names an entry of customresourcedefinitions.owned, of which there is one
+// for each version of a CRD: by name, version and kind, as operator-sdk matches them.
 func ownedKey(e object) string {
 	return fmt.Sprintf("%s/%s %s", textAt(e, "name"), textAt(e, "version"), textAt(e, "kind"))
 }

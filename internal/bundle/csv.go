@@ -194,7 +194,8 @@ func (b *csvBuilder) own() {
 	var owned []any
 	for _, e := range objectsAt(b.csv.Object, path...) {
 		if !defined[ownedKey(e)] {
-			b.c.left = append(b.c.left, Left{fmt.Sprintf("owned API %s %s in the base", textAt(e, "name"), textAt(e, "version")), "the input has no CRD for it", true})
+			what := fmt.Sprintf("owned API %s %s in the base", textAt(e, "name"), textAt(e, "version"))
+			b.c.left = append(b.c.left, Left{what, "the input has no CRD for it", true})
 			continue
 		}
 		delete(defined, ownedKey(e))

@@ -87,7 +87,8 @@ func Run(ctx context.Context, fsys fs.FS, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, bundle: b, report: &Report{Bundle: b.Name()}, docs: map[string][]*yaml.Node{}, passedOver: map[string]bool{}}
+	r := &run{Options: o, bundle: b, report: &Report{Bundle: b.Name()},
+		docs: map[string][]*yaml.Node{}, passedOver: map[string]bool{}}
 	for _, f := range b.Files {
 		r.docs[f.Name], _ = yamledit.Documents(f.Data) // what does not parse is told as a problem
 	}
@@ -152,7 +153,9 @@ type run struct {
 	Options
 	bundle *bundle.Bundle
 	report *Report
-	docs   map[string][]*yaml.Node // of each file; empty ones are left out, so that the others are counted as objects are
+	// docs are the YAML documents of each file; empty ones are left out, so that
+	// the others are counted as objects are.
+	docs map[string][]*yaml.Node
 	// dependenciesFile is the one with the constraints that the engine judges.
 	dependenciesFile string
 	unreadable       bool            // something does not parse: nothing else can be said of it

@@ -103,7 +103,8 @@ settings:
 func New(f *cli.Factory) *cobra.Command {
 	o := &generateCommand{}
 	c := &cobra.Command{
-		Use: "generate [deepcopy] [crds] [rbac] [webhooks] [openapi] [applyconfigurations]", Short: "Generate code and manifests from the Go types and their markers", GroupID: "write",
+		Use:   "generate [deepcopy] [crds] [rbac] [webhooks] [openapi] [applyconfigurations]",
+		Short: "Generate code and manifests from the Go types and their markers", GroupID: "write",
 		Long: generateLong,
 		Example: `  # everything
   mysdk generate
@@ -141,9 +142,11 @@ func New(f *cli.Factory) *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
-	fs.StringVar(&o.compat, "check-compat", "", "list changes of the CRDs that break objects or clients of those of `REFERENCE`, a git reference, directory or bundle, and exit with 3 if there are any; write nothing")
+	fs.StringVar(&o.compat, "check-compat", "", "list changes of the CRDs that break objects or clients of those of `REFERENCE`, "+
+		"a git reference, directory or bundle, and exit with 3 if there are any; write nothing")
 	fs.Lookup("check-compat").NoOptDefVal = newestTag
-	fs.BoolVar(&o.lint, "lint", false, "check the API types against the conventions of the Kubernetes API and exit with 3 if there are findings; write nothing")
+	fs.BoolVar(&o.lint, "lint", false, "check the API types against the conventions of the Kubernetes API "+
+		"and exit with 3 if there are findings; write nothing")
 	fs.BoolVar(&o.fix, "fix", false, "with --lint: correct the Go files as far as the linters can")
 	cli.OutputFlag(c, &o.output, "sarif")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
