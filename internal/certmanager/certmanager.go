@@ -110,6 +110,7 @@ func secretOf(certificate *unstructured.Unstructured, live Live, now time.Time) 
 	return secret, nil
 }
 
+// hostsOf are the names and addresses that a Certificate is for.
 func hostsOf(certificate *unstructured.Unstructured) ([]string, error) {
 	var hosts []string
 	for _, field := range []string{"dnsNames", "ipAddresses"} {
