@@ -142,8 +142,8 @@ func New(f *cli.Factory) *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
-	fs.StringVar(&o.compat, "check-compat", "", "list changes of the CRDs that break objects or clients of those of `REFERENCE`, "+
-		"a git reference, directory or bundle, and exit with 3 if there are any; write nothing")
+	fs.StringVar(&o.compat, "check-compat", "", "list changes of the CRDs that break objects or clients "+
+		"of those of `REFERENCE`, a git reference, directory or bundle, and exit with 3 if there are any; write nothing")
 	fs.Lookup("check-compat").NoOptDefVal = newestTag
 	fs.BoolVar(&o.lint, "lint", false, "check the API types against the conventions of the Kubernetes API "+
 		"and exit with 3 if there are findings; write nothing")
