@@ -46,9 +46,17 @@ func readObject(d *yaml.Node, file string) (*object, error) {
 		return nil, err
 	}
 	switch o.Kind {
-	case "Deployment": // of which the nodes are read
+	case "Deployment": // only checked: what is read of it are the nodes
+		type container struct {
+			Args, Command []string
+			Env           []yaml.Node
+		}
 		return o, d.Decode(&struct {
-			Spec struct{ Template struct{ Spec map[string]any } }
+			Spec struct {
+				Template struct {
+					Spec struct{ Containers []container }
+				}
+			}
 		}{})
 	case "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding":
 		return o, d.Decode(o)

@@ -14,7 +14,11 @@ func TestUnreadable(t *testing.T) {
 		"no YAML":                   {"deploy/role.yaml", "kind: Role\nrules: [\n", "line 2"},
 		"rules that are no list":    {"deploy/role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: x}\nrules: all\n", "line 4"},
 		"a template that is a text": {"deploy/operator.yaml", "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template: many\n", "line 4"},
-		"a file of more objects":    {"deploy/all.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: memcached-operator}\n---\nkind: [\n", "line "},
+		"arguments that are a text": {
+			"deploy/operator.yaml", strings.Replace(shopDeployment, "[{name: shop}", "[{name: shop, args: --x}", 1),
+			"line 8: cannot unmarshal !!str `--x`",
+		},
+		"a file of more objects": {"deploy/all.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: memcached-operator}\n---\nkind: [\n", "line "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,4 +187,16 @@ func TestSamplesOfOneName(t *testing.T) {
 		t.Errorf("%d files, %d listed in\n%s", twins, listed, got["config/samples/kustomization.yaml"])
 	}
 	expect(t, got, map[string][]string{ReportName: {"another sample is a Memcached of the name twin, too"}})
+}
+
+// TestDoubleKeys holds that a Deployment is read in spite of a key that is there twice
+// where nothing is read: without it all roles would count as the operator's.
+func TestDoubleKeys(t *testing.T) {
+	files := memcached(t)
+	const limits = "            limits:\n"
+	swap(files, "deploy/operator.yaml", limits, limits+"              cpu: 1\n              cpu: 2\n")
+	files["deploy/more.yaml"] = rbacObject("ClusterRole", "x", podRules) +
+		bind("ClusterRoleBinding", "x", "ClusterRole", "other")
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{"config/extra/more.yaml": {"kind: ClusterRole\n"}, ReportName: {"!cannot be read"}})
 }
