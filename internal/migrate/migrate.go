@@ -8,6 +8,7 @@ package migrate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -237,6 +238,9 @@ func (m *migration) walk(dir string) error {
 			continue
 		}
 		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // an editor's temporary file, perhaps
+		}
 		if err != nil {
 			return fmt.Errorf("look at %s: %w", name, err)
 		}
