@@ -37,8 +37,8 @@ func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate
 		return err
 	}
 	there := f.In(dir)
-	type step func(context.Context, *cli.Factory, *migrate.Plan, *fileset.Set) error
-	for _, step := range []step{tidy, generated, kept, compiled} {
+	steps := []func(context.Context, *cli.Factory, *migrate.Plan, *fileset.Set) error{tidy, generated, kept, compiled}
+	for _, step := range steps {
 		if err := step(ctx, there, p, set); err != nil {
 			return err
 		}
@@ -164,7 +164,9 @@ func pinnedTidy(ctx context.Context, f *cli.Factory, p *migrate.Plan) (said stri
 	name := filepath.Join(f.Host.Dir, "go.mod")
 	for {
 		var out strings.Builder
-		err = host.Run(ctx, f.Host.Exec, host.Cmd{Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &out})
+		err = host.Run(ctx, f.Host.Exec, host.Cmd{
+			Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &out,
+		})
 		said = out.String()
 		gomod, errRead := os.ReadFile(name)
 		if errRead != nil {

@@ -145,7 +145,9 @@ func restore(f *cli.Factory, p *migrate.Plan, set *fileset.Set, changes []locate
 	return changed, nil
 }
 
-func restoreIn(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, markers map[migrate.Field][]string) (changed bool, err error) {
+func restoreIn(
+	f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, markers map[migrate.Field][]string,
+) (changed bool, err error) {
 	src, err := f.Host.Files.ReadFile(f.Host.Path(name))
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", name, err)

@@ -204,7 +204,10 @@ func migrateInto(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 	}
 	set := p.Result.Clone()
 	r := newReplacements(f, there.Host.Dir)
-	if err := errors.Join(r.turn(&set, r.absolute), r.turn(&set, r.named)); err != nil {
+	if err := r.turn(&set, r.absolute); err != nil {
+		return err
+	}
+	if err := r.turn(&set, r.named); err != nil {
 		return err
 	}
 	if err := complete(ctx, f, o, p, &set, there.Host.Dir); err != nil {
