@@ -1,6 +1,9 @@
 package migrate
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestRenameImports(t *testing.T) {
 	todo := func(text, spec string) string { return "// TODO(migrate): " + text + "\n\t" + spec }
@@ -19,6 +22,21 @@ func TestRenameImports(t *testing.T) {
 		"of another module":     {`openapi_v2 "github.com/googleapis/gnostic/openapiv2"`, "var d openapi_v2.Document", `openapi_v2 "github.com/google/gnostic-models/openapiv2"`, ""},
 		"another's variable":    {`policy "k8s.io/api/policy/v1beta1"`, "func f(policy own) { policy.PodSecurityPolicy() }\n\nvar d policy.Eviction", `policy "k8s.io/api/policy/v1"`, ""},
 	}, renameImports)
+}
+
+// TestUnservedPackages holds that imports are marked which compile and are of no use.
+func TestUnservedPackages(t *testing.T) {
+	for importPath, why := range map[string]string{
+		"k8s.io/api/autoscaling/v2beta1":       "autoscaling/v2beta1 was removed in Kubernetes 1.25",
+		"k8s.io/code-generator/cmd/client-gen": "the generators of k8s.io/code-generator take other arguments today",
+		"k8s.io/code-generator":                "",
+	} {
+		got, err := transform("a.go", []byte(wrap(t, `_ "`+importPath+`"`, "")), renameImports)
+		marked, right := strings.Contains(string(got), "TODO"), strings.Contains(string(got), "TODO(migrate): "+why)
+		if err != nil || marked != (why != "") || marked && !right {
+			t.Errorf("%s: %v\n%s", importPath, err, got)
+		}
+	}
 }
 
 func TestMarkGone(t *testing.T) {
