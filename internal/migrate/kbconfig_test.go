@@ -207,6 +207,10 @@ func TestResource(t *testing.T) {
 			map[string]any{"group": "networking", "kind": "Ingress", "version": "v1", "domain": "k8s.io", "path": "k8s.io/api/networking/v1"}, false},
 		"of a group called as Kubernetes'": {map[string]any{"group": "apps", "kind": "Cart", "version": "v1"},
 			map[string]any{"group": "apps", "kind": "Cart", "version": "v1", "domain": "x.io", "api": api, "controller": true, "path": "example.com/shop/api/v1"}, false},
+		"with webhooks of no kind": {
+			map[string]any{"group": "a", "kind": "Till", "version": "v1", "webhooks": map[string]any{"webhookVersion": "v1"}},
+			map[string]any{"group": "a", "kind": "Till", "version": "v1", "domain": "x.io"}, false,
+		},
 		"types of others stay where they are": {map[string]any{"group": "apps", "domain": "k8s.io", "kind": "Deployment", "version": "v1", "path": "k8s.io/api/apps/v1", "controller": true},
 			map[string]any{"group": "apps", "domain": "k8s.io", "kind": "Deployment", "version": "v1", "path": "k8s.io/api/apps/v1", "controller": true}, true},
 	}

@@ -293,19 +293,14 @@ func (m *migration) webhookEntry(r map[string]any, dir, kind string) {
 		w = map[string]any{}
 	}
 	elsewhere := recorded && setUp == "" && m.setUpElsewhere(dir, kind) != ""
-	for field, found := range map[string]bool{
-		"defaulting": methods["Default"] != "" || strings.Contains(setUp, ".WithDefaulter("),
-		"validation": methods["ValidateCreate"] != "" || strings.Contains(setUp, ".WithValidator("),
-	} {
-		if !elsewhere {
-			w[field] = found
-		}
-		if w[field] != true {
-			delete(w, field)
-		}
+	if !elsewhere {
+		w["defaulting"] = methods["Default"] != "" || strings.Contains(setUp, ".WithDefaulter(")
+		w["validation"] = methods["ValidateCreate"] != "" || strings.Contains(setUp, ".WithValidator(")
 	}
+	maps.DeleteFunc(w, func(_ string, v any) bool { return v == false })
 	w["webhookVersion"] = "v1"
-	if r["webhooks"] = w; w["defaulting"] != true && w["validation"] != true && w["conversion"] != true {
+	r["webhooks"] = w
+	if w["defaulting"] != true && w["validation"] != true && w["conversion"] != true {
 		delete(r, "webhooks")
 	}
 }
@@ -321,21 +316,21 @@ func (m *migration) hasController(kind string) bool {
 // which are wired in by what the user made of them.
 func (m *migration) renderBare(text []byte) error {
 	m.put(project.FileName, append([]byte(project.FileHeader), text...))
-	var entries map[string]any
-	if err := yaml.Unmarshal(text, &entries); err != nil {
+	var bare map[string]any
+	if err := yaml.Unmarshal(text, &bare); err != nil {
 		return err
 	}
-	list, _ := entries["resources"].([]any)
+	list, _ := bare["resources"].([]any)
 	for _, item := range list {
 		r, _ := item.(map[string]any)
 		delete(r, "controller")
 		delete(r, "controllers")
 	}
-	bare, err := yamledit.Encode(entries)
+	text, err := yamledit.Encode(bare)
 	if err != nil {
 		return err
 	}
-	f, err := project.Parse(bare)
+	f, err := project.Parse(text)
 	if err != nil {
 		return err
 	}
