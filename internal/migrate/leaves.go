@@ -68,9 +68,11 @@ func value(n *yaml.Node) string {
 		return n.Value
 	}
 	var v any
-	err := n.Decode(&v)
-	data, bad := json.Marshal(v)
-	if cmp.Or(err, bad) != nil {
+	if n.Decode(&v) != nil {
+		return "" // a key is there twice
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
 		return fmt.Sprint(v) // keys that are no texts
 	}
 	return string(data)
