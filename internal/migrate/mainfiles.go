@@ -102,6 +102,7 @@ func (m *migration) isOfProgram(name string) bool {
 	if pkg := f.Tree.Name.Name; pkg != "main" && pkg != "main_test" || f.function("main") != nil {
 		return false
 	}
+	// There are tags for what is never a part of a program.
 	isBuilt := func(tag string) bool { return !slices.Contains([]string{"ignore", "mage", "tools"}, tag) }
 	for line := range strings.Lines(string(f.Src[:f.Offset(f.Tree.Package)])) {
 		if expr, err := constraint.Parse(strings.TrimSpace(line)); err == nil && !expr.Eval(isBuilt) {
