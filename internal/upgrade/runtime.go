@@ -131,15 +131,17 @@ func (w *rewriter) note(s *goedit.File, at ast.Node, text string) {
 
 func (w *rewriter) rewrite() {
 	w.adapters = map[adapterKey]string{}
-	var controllers []controllernames.Builder
-	for _, s := range w.sources {
-		controllers = append(controllers, controllernames.Find(s)...)
-	}
-	names := controllernames.Choose(controllers)
-	for _, s := range w.sources {
-		if w.names {
+	if w.names {
+		var controllers []controllernames.Builder
+		for _, s := range w.sources {
+			controllers = append(controllers, controllernames.Find(s)...)
+		}
+		names := controllernames.Choose(controllers)
+		for _, s := range w.sources {
 			names.Apply(s)
 		}
+	}
+	for _, s := range w.sources {
 		note := func(at ast.Node, text string) { w.note(s, at, text) }
 		if w.options {
 			oldruntime.ManagerOptions(s, note)
