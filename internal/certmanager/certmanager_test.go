@@ -101,6 +101,11 @@ func TestStandIn(t *testing.T) {
 			t.Errorf("%s: kept %v, want %v", name, !c.kept, c.kept)
 		}
 	}
+
+	t.Setenv("GODEBUG", "x509keypairleaf=0")
+	if !serves(data, []string{"127.0.0.1"}, now) {
+		t.Error("a pair that does not keep what is parsed serves nobody")
+	}
 }
 
 // TestStandInRefuses what cert-manager would refuse, and what cannot be read.
