@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/clierr"
 )
 
 // passCase is a file before and after some passes. Where imports or code are
@@ -114,4 +116,95 @@ func TestTodoOnce(t *testing.T) {
 		"two on a line":  {code: "func f() {\n\ta(b())\n}", want: "func f() {\n\t// TODO(migrate): a is old\n\t// TODO(migrate): b is old\n\ta(b())\n}"},
 		"below comments": {code: "func f() {\n\t// So it is.\n\ta()\n}", want: "func f() {\n\t// So it is.\n\t// TODO(migrate): a is old\n\ta()\n}"},
 	}, mark)
+}
+
+// TestNestedModules holds that modules below the root stay as they are, and
+// that those whose code would move are refused.
+func TestNestedModules(t *testing.T) {
+	files := goV3()
+	const broken = "package {{ .Name }}\n"
+	files["hack/tools/go.mod"], files["hack/tools/tool.go"] = "module example.com/tools\n", broken
+	p := mustPlan(t, files)
+	for _, name := range []string{"hack/tools/go.mod", "hack/tools/tool.go"} {
+		if e, _ := p.entry(name); e.Status != Clean {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	expect(t, content(p.Result), map[string][]string{ReportName: {"- hack/tools is a module of its own, and stays as it is"}})
+
+	for name, files := range map[string]map[string]string{"apis": goV3(), "apis/cache/v1": goV3(), "pkg/apis": memcached(t)} {
+		files[name+"/go.mod"] = "module example.com/x\n"
+		_, err := makePlan(t, files)
+		if err == nil || !strings.Contains(err.Error(), name+"/go.mod") || clierr.HintOf(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestIgnoredGo holds that what the go command does not look at is not looked
+// at.
+func TestIgnoredGo(t *testing.T) {
+	const broken = "package {{ .Name }}\n"
+	for name, files := range map[string]map[string]string{"v0": memcached(t), "v3": goV3()} {
+		t.Run(name, func(t *testing.T) {
+			places := []string{"testdata/a.go", "internal/x/testdata/b/c.go", "_old/a.go", ".hidden/a.go", "docs/_a.go", "docs/.a.go"}
+			for _, place := range places {
+				files[place] = broken
+			}
+			p := mustPlan(t, files)
+			for _, place := range places {
+				if e, _ := p.entry(place); e.Status != Clean {
+					t.Errorf("%s: %+v", place, e)
+				}
+			}
+		})
+	}
+	files := goV3()
+	files["controllers/cache/testdata/a.go"] = broken
+	if e, _ := mustPlan(t, files).entry("internal/controller/cache/testdata/a.go"); e.Status != Clean {
+		t.Errorf("what a package's tests read does not go with it: %+v", e)
+	}
+	files["docs/a.go"] = broken
+	if _, err := makePlan(t, files); err == nil || !strings.Contains(err.Error(), "docs/a.go:1:9") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestVendored holds that vendored code goes with the go.mod that it is of.
+func TestVendored(t *testing.T) {
+	files := goV3()
+	files["vendor/modules.txt"], files["vendor/x/x.go"] = "# x\n", "package {{"
+	p := mustPlan(t, files)
+	if e, _ := p.entry("vendor"); e.Status != Dropped {
+		t.Errorf("%+v", e)
+	}
+	for _, name := range []string{"vendor/modules.txt", "vendor/x/x.go"} {
+		if f, _ := p.Changes.Get(name); !f.Removed {
+			t.Errorf("%s stays", name)
+		}
+	}
+}
+
+// TestOwnReport holds that a page of the user's with the report's name is kept.
+func TestOwnReport(t *testing.T) {
+	for name, files := range map[string]map[string]string{"v0": memcached(t), "v3": goV3()} {
+		t.Run(name, func(t *testing.T) {
+			files[ReportName] = "# How we moved\n"
+			p := mustPlan(t, files)
+			expect(t, content(p.Result), map[string][]string{ReportName + ".before-migrate": {"# How we moved\n"}, ReportName: {"# Migration from", "`MIGRATION.md.before-migrate`: "}})
+			n := 0
+			for _, e := range p.Files {
+				if e.Path == ReportName {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("it is listed %d times", n)
+			}
+			files[ReportName] = "# Migration from the layout of operator-sdk v0.x\n"
+			if _, ok := mustPlan(t, files).entry(ReportName + ".before-migrate"); ok {
+				t.Error("a report is kept")
+			}
+		})
+	}
 }

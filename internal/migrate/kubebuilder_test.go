@@ -292,3 +292,24 @@ func TestKindsByPath(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestPathOfProject holds that types are looked for where PROJECT says that
+// they are.
+func TestPathOfProject(t *testing.T) {
+	files := goV3()
+	swap(files, "PROJECT", "path: example.com/shop/apis/cache/v1", "path: example.com/shop/api/v1")
+	for _, name := range []string{"memcached_types.go", "memcached_webhook.go"} {
+		files["api/v1/"+name] = files["apis/cache/v1/"+name]
+		delete(files, "apis/cache/v1/"+name)
+	}
+	swap(files, "main.go", "shop/apis/cache/v1", "shop/api/v1")
+	swap(files, "controllers/cache/memcached_controller.go", "shop/apis/cache/v1", "shop/api/v1")
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		"PROJECT": {"path: example.com/shop/api/cache/v1\n"}, "api/cache/v1/memcached_types.go": {"type Memcached struct"}, hookTarget: {"WithDefaulter("},
+		newMain: {`"example.com/shop/api/cache/v1"`, `!"example.com/shop/api/v1"`}, "internal/controller/cache/memcached_controller.go": {`"example.com/shop/api/cache/v1"`},
+	})
+	if _, there := got["api/v1/memcached_types.go"]; there {
+		t.Error("the types are at their old place, too")
+	}
+}

@@ -151,3 +151,13 @@ func TestReadAPIsBroken(t *testing.T) {
 		t.Errorf("got %v, want the position", err)
 	}
 }
+
+// TestWithoutModule holds what is said of projects without go.mod.
+func TestWithoutModule(t *testing.T) {
+	files := goV3()
+	delete(files, "go.mod")
+	_, err := makePlan(t, files)
+	if err == nil || strings.Contains(err.Error(), "cmd/manager") || !strings.Contains(err.Error(), "there is no go.mod") || !strings.Contains(clierr.HintOf(err), "go mod init") {
+		t.Errorf("got %v, %s", err, clierr.HintOf(err))
+	}
+}

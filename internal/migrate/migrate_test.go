@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/example/mysdk/internal/host"
@@ -37,5 +38,34 @@ func TestVanished(t *testing.T) {
 	}
 	if _, there := p.entry(".main.go.swp"); there {
 		t.Error("it is in the result")
+	}
+}
+
+// TestSkipped holds that what tools have put into a checkout is not carried along: a
+// worktree's .git would have git write to that one.
+func TestSkipped(t *testing.T) {
+	files := goV3()
+	for _, name := range []string{".git", "bin/controller-gen", "testbin/bin/etcd", "build/_output/x"} {
+		files[name] = "x"
+	}
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{ReportName: {"- bin has programs", "- testbin has programs", "!build/_output"}})
+	for name := range got {
+		if name == ".git" || strings.HasPrefix(name, "bin/") || strings.HasPrefix(name, "testbin/") || strings.HasPrefix(name, "build/") {
+			t.Errorf("%s is carried over", name)
+		}
+	}
+}
+
+// TestSyntaxErrorIsTheSame holds that of several errors the same is told every
+// time.
+func TestSyntaxErrorIsTheSame(t *testing.T) {
+	files := memcached(t)
+	files["pkg/apis/cache/v1alpha1/memcached_types.go"] += "\ntype X struct{}\n"
+	files["pkg/apis/apis.go"], files["pkg/controller/controller.go"] = "package {", "package ("
+	for range 20 {
+		if _, err := makePlan(t, files); err == nil || !strings.Contains(err.Error(), "pkg/apis/apis.go:1:9") {
+			t.Fatalf("got %v", err)
+		}
 	}
 }
