@@ -18,7 +18,10 @@ func TestUnreadable(t *testing.T) {
 			"deploy/operator.yaml", strings.Replace(shopDeployment, "[{name: shop}", "[{name: shop, args: --x}", 1),
 			"line 8: cannot unmarshal !!str `--x`",
 		},
-		"a file of more objects": {"deploy/all.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: memcached-operator}\n---\nkind: [\n", "line "},
+		"a file of more objects": {
+			"deploy/all.yaml",
+			"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: memcached-operator}\n---\nkind: [\n", "line ",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,8 @@ func (vanished) Info() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
 func TestVanished(t *testing.T) {
 	files := goV3()
 	files[".main.go.swp"] = "x"
-	p, err := Make(Options{Files: vanishing{hosttest.NewMemory(t, "/shop", files)}, Dir: "/shop", Scaffolder: testScaffolder})
+	memory := vanishing{hosttest.NewMemory(t, "/shop", files)}
+	p, err := Make(Options{Files: memory, Dir: "/shop", Scaffolder: testScaffolder})
 	if err != nil {
 		t.Fatal(err)
 	}
