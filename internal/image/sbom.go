@@ -219,8 +219,8 @@ func ociPURL(name, digest, qualifiers string) string {
 
 // A configuration that says nothing.
 const (
-	emptyType types.MediaType = "application/vnd.oci.empty.v1+json"
-	emptyData                 = "{}"
+	emptyType = types.MediaType("application/vnd.oci.empty.v1+json")
+	emptyData = "{}"
 )
 
 // artifact is a manifest that carries a file instead of a root file system and

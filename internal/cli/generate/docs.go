@@ -93,8 +93,11 @@ func docsSet(f *cli.Factory, name string, data []byte, crds []string) (set files
 		return set, err
 	}
 	for _, file := range []string{name, apidocs.SamplesTest} {
-		if _, err := f.ReadFile(file); !errors.Is(err, fs.ErrNotExist) {
-			return set, err
+		switch _, err := f.ReadFile(file); {
+		case err == nil:
+			return set, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return set, clierr.Failedf("make it readable, or move what is in its way", "%w", err)
 		}
 	}
 	header, err := f.ReadFile(project.HeaderFile)
