@@ -36,7 +36,7 @@ type Options struct {
 	Engine    Engine            // runs the rules of operator-framework/api
 	Platforms func(ctx context.Context, image string) ([]Platform, error)
 	External  []External
-	// Replaced are the CRDs of the bundle that this one replaces, if they are to be compared.
+	// Replaced are the CRDs of the bundle that this one replaces; with none, nothing is compared.
 	Replaced compat.CRDs
 	Compare  compat.Engine
 }

@@ -33,7 +33,7 @@ func edited(f *goedit.File) (*goedit.File, error) {
 }
 
 // mergeGo adds to a Go file what another one declares and imports, unless the
-// file's package has it already, as taken says of a name. No line of the
+// file's package declares it already: taken reports that of a name. No line of the
 // file is lost. repo is the project's module, whose imports stand apart. The
 // code goes before the first declaration of one of the names in before, or to
 // the end.
