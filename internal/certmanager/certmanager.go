@@ -176,7 +176,7 @@ func serves(data map[string]any, hosts []string, now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	leaf, _ := x509.ParseCertificate(pair.Certificate[0]) // as above, and not kept with GODEBUG=x509keypairleaf=0
+	leaf, _ := x509.ParseCertificate(pair.Certificate[0]) // X509KeyPair has parsed it; Leaf is nil with GODEBUG=x509keypairleaf=0
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(decoded("ca.crt"))
 	for _, h := range hosts {

@@ -136,9 +136,10 @@ func (p *pair) load() error {
 			return err
 		}
 	}
-	both, _ := tls.X509KeyPair(p.cert, p.key)
-	p.parsed = both.Leaf
-	p.signer, _ = both.PrivateKey.(crypto.Signer)
+	if both, err := tls.X509KeyPair(p.cert, p.key); err == nil {
+		p.parsed, _ = x509.ParseCertificate(both.Certificate[0]) // Leaf is nil with GODEBUG=x509keypairleaf=0
+		p.signer, _ = both.PrivateKey.(crypto.Signer)
+	}
 	return nil
 }
 

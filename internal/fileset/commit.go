@@ -152,7 +152,7 @@ func (t Tree) Check(s Set) (Set, error) {
 func (t Tree) check(s Set) (*journal, error) {
 	j := &journal{}
 	var conflicts []string
-	// What only goes needs no directory; every other file with a missing parent is written.
+	// Removals need no parent directories; every other file whose parent is missing is written.
 	dirs, forNone := map[string]bool{}, map[string]bool{}
 	for _, name := range s.Paths() {
 		f, _ := s.Get(name)

@@ -200,6 +200,9 @@ func known(list []state.Program, image, workload string) int {
 
 // restore tells the cluster again what it knew of the images.
 func (p Programs) restore(ctx context.Context, before, told []state.Program) error {
+	if len(told) == 0 {
+		return nil
+	}
 	control, err := cluster.Control(ctx, p.Host, p.Cluster)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"maps"
 	"slices"
 	"strings"
 
@@ -215,7 +216,8 @@ func (f *goFile) handlerField(lit *ast.CompositeLit, key, newKey, typ string) {
 
 // fakeClients builds the clients of tests by today's builder. kinds are the
 // project's own, by import path of their packages: their status is a
-// subresource, which the client must be told.
+// subresource, which the client must be told. One that is told of a kind which its
+// scheme lacks panics.
 func fakeClients(kinds map[string][]string) pass {
 	return func(f *goFile) {
 		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
@@ -232,15 +234,23 @@ func fakeClients(kinds map[string][]string) pass {
 				with += "..."
 			}
 			f.Replace(call, fmt.Sprintf("%s.NewClientBuilder()%s%s.WithRuntimeObjects(%s).Build()",
-				f.ImportName(crFake), scheme, f.statusOf(kinds), with))
+				f.ImportName(crFake), scheme, f.statusOf(kinds, scheme != ""), with))
 		}
 	}
 }
 
-// statusOf names the project's kinds that the file speaks of.
-func (f *goFile) statusOf(kinds map[string][]string) string {
+// statusOf names the project's kinds that the file speaks of: those that it adds to a
+// scheme or, where it adds none, as many as the scheme that it is given may have.
+func (f *goFile) statusOf(kinds map[string][]string, given bool) string {
+	added := func(importPath string) bool {
+		return slices.ContainsFunc(f.members(importPath), func(m string) bool { return slices.Contains(schemeMembers, m) })
+	}
+	elsewhere := given && !slices.ContainsFunc(slices.Collect(maps.Keys(kinds)), added)
 	var list []string
 	for importPath, names := range kinds {
+		if !elsewhere && !added(importPath) {
+			continue
+		}
 		for _, member := range f.members(importPath) {
 			text := fmt.Sprintf("&%s.%s{}", f.ImportName(importPath), member)
 			if slices.Contains(names, member) && !slices.Contains(list, text) {
@@ -254,6 +264,9 @@ func (f *goFile) statusOf(kinds map[string][]string) string {
 	slices.Sort(list)
 	return ".WithStatusSubresource(" + strings.Join(list, ", ") + ")"
 }
+
+// schemeMembers are what a package of API types has to be added to a scheme with.
+var schemeMembers = []string{"AddToScheme", "SchemeBuilder", "SchemeGroupVersion", "GroupVersion"}
 
 // loggers carries over how loggers are made.
 func loggers(f *goFile) {

@@ -73,7 +73,8 @@ func TestCoreTypes(t *testing.T) {
 
 func TestFakes(t *testing.T) {
 	fake := `"sigs.k8s.io/controller-runtime/pkg/client/fake"`
-	kinds := map[string][]string{"example.com/api/v1": {"Cache", "Store"}}
+	kinds := map[string][]string{"example.com/api/v1": {"Cache", "Store"}, "example.com/api/v2": {"Shop"}}
+	const own = "var a, b, l, s = &api.Store{}, &api.Cache{}, &api.CacheList{}, &api.Store{}\n"
 	runPasses(t, map[string]passCase{
 		"without a scheme":        {fake, "var c = fake.NewFakeClient(a, b)", "", "var c = fake.NewClientBuilder().WithRuntimeObjects(a, b).Build()"},
 		"objects in a slice":      {fake, "var c = fake.NewFakeClient(objs...)", "", "var c = fake.NewClientBuilder().WithRuntimeObjects(objs...).Build()"},
@@ -81,9 +82,16 @@ func TestFakes(t *testing.T) {
 		"of today":                {fake, "var c = fake.NewClientBuilder().Build()", "", ""},
 		"of client-go":            {`"k8s.io/client-go/kubernetes/fake"`, "var c = fake.NewFakeClient(a)", "", ""},
 		"a variable of that name": {fake, "func f(fake factory) { fake.NewFakeClient(a) }\n\nvar b = fake.NewClientBuilder()", "", ""},
-		"own kinds, once each": {
-			fake + `; api "example.com/api/v1"`, "var a, b, l, s = &api.Store{}, &api.Cache{}, &api.CacheList{}, &api.Store{}\nvar c = fake.NewFakeClient(a)",
-			"", "var a, b, l, s = &api.Store{}, &api.Cache{}, &api.CacheList{}, &api.Store{}\nvar c = fake.NewClientBuilder().WithStatusSubresource(&api.Cache{}, &api.Store{}).WithRuntimeObjects(a).Build()",
+		"own kinds of a scheme from elsewhere, once each": {
+			fake + `; api "example.com/api/v1"`, own + "var c = fake.NewFakeClientWithScheme(x, a)",
+			"", own + "var c = fake.NewClientBuilder().WithScheme(x).WithStatusSubresource(&api.Cache{}, &api.Store{}).WithRuntimeObjects(a).Build()",
+		},
+		"own kinds that are added to the scheme": {
+			fake + `; api "example.com/api/v1"; "example.com/api/v2"`, own + "var e = api.AddToScheme(scheme.Scheme)\nvar c = fake.NewFakeClient(&v2.Shop{})",
+			"", own + "var e = api.AddToScheme(scheme.Scheme)\nvar c = fake.NewClientBuilder().WithStatusSubresource(&api.Cache{}, &api.Store{}).WithRuntimeObjects(&v2.Shop{}).Build()",
+		},
+		"own kinds that are not": {
+			fake + `; api "example.com/api/v1"`, own + "var c = fake.NewFakeClient(a)", "", own + "var c = fake.NewClientBuilder().WithRuntimeObjects(a).Build()",
 		},
 	}, fakeClients(kinds))
 }

@@ -281,13 +281,13 @@ func TestProjectVersions(t *testing.T) {
 	}
 }
 
-// TestKindsByPath holds that fake clients are told of kinds by where they go, and of
-// none that stays.
+// TestKindsByPath holds that the packages of kinds are known by where they are, also
+// where they stay.
 func TestKindsByPath(t *testing.T) {
 	m := newMigration(nil)
 	m.moves = map[string]string{"apis/sales/v1": "api/sales/v1"}
 	m.apis = []*apiVersion{{dir: "apis/sales/v1", kinds: []kind{{name: "Cart"}}}, {dir: "api/v1", kinds: []kind{{name: "Shop"}}}}
-	want := map[string][]string{"example.com/shop/api/sales/v1": {"Cart"}}
+	want := map[string][]string{"example.com/shop/api/sales/v1": {"Cart"}, "example.com/shop/api/v1": {"Shop"}}
 	if d := cmp.Diff(want, m.kindsByPath()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

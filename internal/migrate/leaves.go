@@ -62,14 +62,16 @@ func (l leaf) String() string {
 	return strings.TrimPrefix(out, ".")
 }
 
-// value is the text of a scalar, and the JSON of anything else.
+// value is the text of a scalar, and the JSON of anything else; what has a key twice is
+// as it was written.
 func value(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode {
 		return n.Value
 	}
 	var v any
 	if n.Decode(&v) != nil {
-		return "" // a key is there twice
+		text, _ := yaml.Marshal(n) // a node that was read
+		return strings.TrimSpace(string(text))
 	}
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -70,10 +70,3 @@ func TestImportsWithoutName(t *testing.T) {
 		t.Errorf("got %q, %v", f.ImportName("a.b/c"), err)
 	}
 }
-
-func TestMarks(t *testing.T) {
-	got := marks([]byte("a\n\t// TODO(migrate): one\n  # TODO(migrate): two\n// TODO: mine\n"))
-	if d := cmp.Diff([]Note{{2, "one"}, {3, "two"}}, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-}

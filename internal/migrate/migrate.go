@@ -238,13 +238,13 @@ func (m *migration) walk(dir string) error {
 			continue
 		}
 		info, err := e.Info()
+		var data []byte
+		if err == nil {
+			data, err = m.Files.ReadFile(filepath.Join(m.Dir, filepath.FromSlash(name)))
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // an editor's temporary file, perhaps
 		}
-		if err != nil {
-			return fmt.Errorf("look at %s: %w", name, err)
-		}
-		data, err := m.Files.ReadFile(filepath.Join(m.Dir, filepath.FromSlash(name)))
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"io/fs"
+	"path"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // vanishing are files of which an editor removes its temporary ones as soon as they
-// are listed.
+// are listed, or as soon as they were looked at.
 type vanishing struct{ host.Files }
 
 func (v vanishing) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -23,6 +24,13 @@ func (v vanishing) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
+func (v vanishing) ReadFile(name string) ([]byte, error) {
+	if path.Base(name) == ".main.go.swx" {
+		return nil, fs.ErrNotExist
+	}
+	return v.Files.ReadFile(name)
+}
+
 type vanished struct{ fs.DirEntry }
 
 func (vanished) Info() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
@@ -31,14 +39,16 @@ func (vanished) Info() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
 // project.
 func TestVanished(t *testing.T) {
 	files := goV3()
-	files[".main.go.swp"] = "x"
+	files[".main.go.swp"], files[".main.go.swx"] = "x", "x"
 	memory := vanishing{hosttest.NewMemory(t, "/shop", files)}
 	p, err := Make(Options{Files: memory, Dir: "/shop", Scaffolder: testScaffolder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, there := p.entry(".main.go.swp"); there {
-		t.Error("it is in the result")
+	for _, name := range []string{".main.go.swp", ".main.go.swx"} {
+		if _, there := p.entry(name); there {
+			t.Errorf("%s is in the result", name)
+		}
 	}
 }
 

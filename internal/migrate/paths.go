@@ -3,7 +3,6 @@ package migrate
 import (
 	"cmp"
 	"go/ast"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,7 +96,7 @@ func splitPackages(importPath, member string) string {
 }
 
 // unservedPackages still compile, or did for long, but no API server of today
-// has what they describe. Those of programs, by their directory, take other arguments.
+// has what they describe.
 var unservedPackages = map[string]string{
 	extensionsV1:                                                    "extensions/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
 	"k8s.io/api/networking/v1beta1":                                 "networking/v1beta1 was removed in Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
@@ -105,8 +104,6 @@ var unservedPackages = map[string]string{
 	"k8s.io/api/autoscaling/v2beta1":                                "autoscaling/v2beta1 was removed in Kubernetes 1.25: use autoscaling/v2, whose metrics have other fields",
 	"k8s.io/api/admissionregistration/v1beta1":                      "admissionregistration/v1beta1 was removed in Kubernetes 1.22: use admissionregistration/v1, which needs sideEffects and admissionReviewVersions",
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1": "apiextensions.k8s.io/v1beta1 was removed in Kubernetes 1.22: use apiextensions/v1, where each version has its schema",
-	"k8s.io/code-generator/cmd": "the generators of k8s.io/code-generator take other arguments today: " +
-		"run them by kube_codegen.sh, or 'mysdk generate'",
 }
 
 // hasAnyPrefix says whether s begins with one of the prefixes.
@@ -130,7 +127,11 @@ func renameImports(f *goFile) {
 			f.repath(spec, to)
 			continue
 		}
-		if why := cmp.Or(unservedPackages[old], unservedPackages[path.Dir(old)]); why != "" {
+		why := unservedPackages[old]
+		if strings.HasPrefix(old, "k8s.io/code-generator/cmd/") {
+			why = "the generators of k8s.io/code-generator take other arguments today: run them by kube_codegen.sh, or 'mysdk generate'"
+		}
+		if why != "" {
 			f.todo(spec, "%s", why)
 		}
 	}

@@ -111,3 +111,10 @@ func TestReportAgrees(t *testing.T) {
 		}
 	}
 }
+
+func TestMarks(t *testing.T) {
+	got := marks([]byte("a\n\t// TODO(migrate): one\n  # TODO(migrate): two\n// TODO: mine\n"))
+	if d := cmp.Diff([]Note{{2, "one"}, {3, "two"}}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

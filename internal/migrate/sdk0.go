@@ -256,17 +256,13 @@ func (m *migration) packages() map[string]relayout.Package {
 	return m.moving
 }
 
-// kindsByPath are the project's kinds by their packages' new import paths. Those that
-// stay where they are have none: a fake client that is told of a kind which its scheme
-// lacks panics, and the tests of such projects ran without.
+// kindsByPath are the project's kinds by their packages' new import paths.
 func (m *migration) kindsByPath() map[string][]string {
 	out := map[string][]string{}
 	for _, a := range m.apis {
-		to, moves := m.moves[a.dir]
 		for _, k := range a.kinds {
-			if p := path.Join(m.module, to); moves {
-				out[p] = append(out[p], k.name)
-			}
+			p := path.Join(m.module, m.moved(a.dir))
+			out[p] = append(out[p], k.name)
 		}
 	}
 	return out

@@ -73,7 +73,7 @@ type container struct {
 	success bool                    // it ended well; valid when over
 
 	failed   state.Program // ended by itself when it ran last; only serve uses it
-	failures int           // how often in a row; what ends a long run is the first
+	failures int           // in a row; a long run has the count begin again
 }
 
 // serve runs the container until it is over or ctx ends, which stops its

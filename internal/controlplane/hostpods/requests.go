@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	conversions "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // hosted returns the pod of that name, if programs serve it.
@@ -99,40 +101,32 @@ func (c *container) readLog(ctx context.Context, previous bool, o logOptions, w 
 	return err
 }
 
-// logQuery reads the parameters of a kubelet's containerLogs. The API server has checked
-// those of a pod's log, but not what comes by way of a node's proxy.
+// logQuery reads the parameters of a kubelet's containerLogs, and refuses what a kubelet
+// does. The API server has checked those of a pod's log, but not what comes by way of a
+// node's proxy.
 func logQuery(q url.Values) (o logOptions, previous bool, err error) {
-	flag := func(name string) bool {
-		on, _ := strconv.ParseBool(q.Get(name))
-		return on
+	var asked corev1.PodLogOptions
+	if err := conversions.Convert_url_Values_To_v1_PodLogOptions(&q, &asked, nil); err != nil {
+		return o, false, err
 	}
-	number := func(name string, least, absent int64) int64 {
-		s := q.Get(name)
-		if s == "" {
-			return absent
-		}
-		n, wrong := strconv.ParseInt(s, 10, 64)
-		if wrong != nil || n < least {
-			err = errors.Join(err, fmt.Errorf("%s %q is not a number of at least %d", name, s, least))
-		}
-		return n
+	o.follow, o.timestamps = asked.Follow, asked.Timestamps
+	o.tail, o.limit = ptr.Deref(asked.TailLines, -1), ptr.Deref(asked.LimitBytes, 0)
+	seconds := ptr.Deref(asked.SinceSeconds, 0)
+	switch {
+	case asked.TailLines != nil && o.tail < 0:
+		err = fmt.Errorf("tailLines %d is negative", o.tail)
+	case asked.LimitBytes != nil && o.limit < 1:
+		err = fmt.Errorf("limitBytes %d is not positive", o.limit)
+	case asked.SinceSeconds != nil && seconds < 1:
+		err = fmt.Errorf("sinceSeconds %d is not positive", seconds)
+	case seconds > 0 && asked.SinceTime != nil:
+		err = errors.New("sinceSeconds and sinceTime exclude each other")
+	case seconds > 0:
+		o.since = time.Now().Add(-time.Duration(seconds) * time.Second)
+	case asked.SinceTime != nil:
+		o.since = asked.SinceTime.Time
 	}
-	o.follow, o.timestamps, previous = flag("follow"), flag("timestamps"), flag("previous")
-	o.tail = -1
-	if q.Get("tailLines") != "all" {
-		o.tail = number("tailLines", 0, -1)
-	}
-	o.limit = number("limitBytes", 1, 0)
-	if n := number("sinceSeconds", 1, 0); n != 0 {
-		o.since = time.Now().Add(-time.Duration(n) * time.Second)
-	}
-	if s := q.Get("sinceTime"); s != "" {
-		var wrong error
-		if o.since, wrong = time.Parse(time.RFC3339, s); wrong != nil {
-			err = errors.Join(err, fmt.Errorf("sinceTime: %w", wrong))
-		}
-	}
-	return o, previous, err
+	return o, asked.Previous, err
 }
 
 // flushing sends what is written at once: somebody may be waiting for the line.

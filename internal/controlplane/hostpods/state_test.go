@@ -360,7 +360,7 @@ func TestKubeletAnswersForNobody(t *testing.T) {
 		"/containerLogs/ns/op/manager?previous=true": "has not run before",
 		"/containerLogs/ns/op/other":                 "is simulated",
 		"/containerLogs/ns/web/c":                    "is simulated",
-		"/containerLogs/ns/op/manager?tailLines=x":   "not a number",
+		"/containerLogs/ns/op/manager?tailLines=x":   "invalid syntax",
 	} {
 		w := httptest.NewRecorder()
 		kubeletHandler(m).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))

@@ -110,8 +110,8 @@ func addStorageMarker(name, text, kind string) (string, error) {
 	return strings.Join(slices.Insert(lines, line, "// "+storageMarker), "\n"), nil
 }
 
-// commentsAbove are those between a declaration and the one before it, whose own may
-// follow it on its last line.
+// commentsAbove are the comments between a declaration and the one before it, but for
+// those on the last line of that one.
 func commentsAbove(f *goedit.File, decl ast.Decl) (list []*ast.Comment) {
 	from := f.Tree.Name.End()
 	if i := slices.Index(f.Tree.Decls, decl); i > 0 {
