@@ -93,6 +93,14 @@ func TestInspectCommands(t *testing.T) {
 				return nil
 			}
 		}, command: "create api --pattern blank", want: Works, text: "does not fit"},
+		"neither pattern": {change: func(o *Options) {
+			o.CreateAPI = func(p string) error {
+				if p == "" {
+					return refused
+				}
+				return errors.New("cmd/main.go:9: no marker")
+			}
+		}, command: "create api", want: Needs, text: "no marker"},
 		"webhooks":          {command: "create webhook", want: Works, text: "as it expects"},
 		"webhooks not":      {change: func(o *Options) { o.CreateWebhook = func() error { return refused } }, command: "create webhook", want: Needs, text: "do that"},
 		"webhooks nowhere":  {change: func(o *Options) { o.CreateWebhook = func() error { return ErrNothingToTry } }, command: "create webhook", want: Works, text: "not tried"},

@@ -133,6 +133,9 @@ func Create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) 
 	if err := checkCase(f, res.GVK); err != nil {
 		return none, nil, err
 	}
+	if err := f.checkGroup(o.Dir, res.QualifiedGroup()); err != nil {
+		return none, nil, err
+	}
 	view := newOverlay(o.Dir)
 	if err := runHooks(sub, f, res, view); err != nil {
 		return none, nil, err
@@ -171,6 +174,30 @@ func checkCase(f *File, gvk resource.GVK) error {
 		if r.Group == gvk.Group && r.Version == gvk.Version && r.Kind != gvk.Kind && strings.EqualFold(r.Kind, gvk.Kind) {
 			return clierr.Usagef("use --kind "+r.Kind+", or another name", "kind %q: the project has %s, whose files have the same names", gvk.Kind, describe(r.Group, r.Version, r.Kind))
 		}
+	}
+	return nil
+}
+
+// checkGroup refuses a group whose types say another one than PROJECT does, as after a
+// whole group at --group: manifests would be made for the one, and named after the other.
+func (f *File) checkGroup(root, group string) error {
+	for _, r := range f.Project().Resources {
+		dir, own := strings.CutPrefix(r.Path, f.config.Repository+"/")
+		if !own || !r.API || r.QualifiedGroup() != group {
+			continue
+		}
+		is := CodeGroup(dir, func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(root, filepath.FromSlash(name))) })
+		if is == "" || is == group {
+			continue
+		}
+		hint := fmt.Sprintf("correct group and domain of the group's entries in %s", FileName)
+		switch prefix, below := strings.CutSuffix(is, "."+r.Domain); {
+		case is == r.Domain:
+			hint = fmt.Sprintf("take the lines 'group: %s' out of %s", r.Group, FileName)
+		case below:
+			hint = fmt.Sprintf("write 'group: %s' in place of 'group: %s' in %s", prefix, r.Group, FileName)
+		}
+		return clierr.Failedf(hint, "%s has the group %s, and the marker +groupName in %s says %s", FileName, group, dir, is)
 	}
 	return nil
 }

@@ -186,6 +186,7 @@ func TestCreateAPIRefuses(t *testing.T) {
 	one := plain + "resources:\n- api: {crdVersion: v1}\n  domain: example.com\n  group: cache\n  kind: Memcached\n  path: example.com/op/api/v1\n  version: v1\n"
 	for name, c := range map[string]struct {
 		project, mod string
+		marker       string // the group that the types in api/v1 say
 		sub          stub
 		group, kind  string
 		want, hint   string
@@ -202,11 +203,24 @@ func TestCreateAPIRefuses(t *testing.T) {
 		"no dot":           {project: strings.Replace(plain, "domain: example.com", "domain: local", 1), kind: "Memcached", want: "no dot", hint: "--group", code: 2},
 		"bad kind":         {project: plain, kind: "mem", want: `kind "mem"`, hint: "--kind Mem", code: 2},
 		"other case":       {project: one, group: "cache", kind: "MemCached", want: "same names", hint: "--kind Memcached", code: 2},
-		"plugin's names":   {project: plain, sub: stub{inject: clierr.WithHint(errors.New("not so"), "type this")}, want: "not so", hint: "type this", code: 2},
-		"plugin's files":   {project: plain, sub: stub{write: clierr.WithHint(errors.New("not so"), "type this")}, want: "not so", hint: "type this", code: 1},
+		"whole group": {
+			project: strings.ReplaceAll(one, "group: cache", "group: cache.example.com"), group: "cache.example.com", marker: "cache.example.com",
+			want: "PROJECT has the group cache.example.com.example.com, and the marker +groupName in api/v1 says cache.example.com",
+			hint: "write 'group: cache' in place of 'group: cache.example.com'", code: 1,
+		},
+		"group as the domain": {
+			project: strings.ReplaceAll(one, "group: cache", "group: example.com"), group: "example.com", marker: `"example.com"`,
+			want: "says example.com", hint: "take the lines 'group: example.com' out", code: 1,
+		},
+		"group of another domain": {project: one, group: "cache", marker: "cache.org", want: "says cache.org", hint: "correct group and domain", code: 1},
+		"plugin's names":          {project: plain, sub: stub{inject: clierr.WithHint(errors.New("not so"), "type this")}, want: "not so", hint: "type this", code: 2},
+		"plugin's files":          {project: plain, sub: stub{write: clierr.WithHint(errors.New("not so"), "type this")}, want: "not so", hint: "type this", code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := map[string]string{}
+			if c.marker != "" {
+				before["api/v1/doc.go"] = "// Package v1 has the types.\n// +groupName=" + c.marker + "\npackage v1\n"
+			}
 			for file, text := range map[string]string{"PROJECT": c.project, "go.mod": c.mod} {
 				if text != "" {
 					before[file] = text

@@ -6,8 +6,10 @@
 package project
 
 import (
+	"path"
 	"slices"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
 
@@ -35,6 +37,21 @@ type Resource struct {
 func (r Resource) QualifiedGroup() string {
 	return resource.GVK{Group: r.Group, Domain: r.Domain}.QualifiedGroup()
 }
+
+// CodeGroup is the API group that the marker +groupName of the package in dir says, in
+// the files where kubebuilder and operator-sdk write it; empty where there is none. dir
+// and what read is asked for are slash-separated paths below the project's root.
+func CodeGroup(dir string, read func(name string) ([]byte, error)) string {
+	for _, name := range []string{"groupversion_info.go", "doc.go", "register.go"} {
+		data, err := read(path.Join(dir, name))
+		if m := groupMarker.FindSubmatch(data); err == nil && m != nil {
+			return string(m[1])
+		}
+	}
+	return ""
+}
+
+var groupMarker = lazy.Delayed(`(?m)^//\s*\+groupName="?([^"\s]+)`)
 
 // RoleNamespace is the namespace= of the project's +kubebuilder:rbac markers, where
 // they make a Role; empty where they make a ClusterRole.

@@ -113,7 +113,7 @@ func baseOf(f *cli.Factory, p *project.Project, o *kustomizeManifestsOptions) (s
 	if err != nil {
 		return set, nil, err
 	}
-	descriptions, warnings, err := bundle.Describe(os.DirFS(f.Host.Dir), p.Repo, apisDir, apisOf(p, o.apisDir != ""))
+	descriptions, warnings, err := bundle.Describe(os.DirFS(f.Host.Dir), p.Repo, apisDir, apisOf(p, o.apisDir != "", f.ReadFile))
 	if err != nil {
 		return set, nil, err
 	}
@@ -135,9 +135,9 @@ func baseOf(f *cli.Factory, p *project.Project, o *kustomizeManifestsOptions) (s
 	return set, m, nil
 }
 
-// apisOf are the APIs whose Go types the project has. search leaves out where
-// PROJECT says that they are.
-func apisOf(p *project.Project, search bool) []bundle.API {
+// apisOf are the APIs whose Go types the project has, with the groups that these say:
+// their CRDs have those. search leaves out where PROJECT says that they are.
+func apisOf(p *project.Project, search bool, read func(string) ([]byte, error)) []bundle.API {
 	var list []bundle.API
 	if p.Repo == "" {
 		return nil // operators of Helm charts and Ansible playbooks have no Go types
@@ -148,7 +148,7 @@ func apisOf(p *project.Project, search bool) []bundle.API {
 		}
 		api := bundle.API{Group: r.QualifiedGroup(), Version: r.Version, Kind: r.Kind, Plural: r.Plural}
 		if dir, ok := strings.CutPrefix(r.Path, p.Repo+"/"); ok && !search {
-			api.Dir = dir
+			api.Dir, api.Group = dir, cmp.Or(project.CodeGroup(dir, read), api.Group)
 		}
 		list = append(list, api)
 	}
