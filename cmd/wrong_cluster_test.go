@@ -189,11 +189,23 @@ func TestNeverTheWrongCluster(t *testing.T) {
 	}
 }
 
-// noPrograms starts nothing: what needs a compiler, or a cluster, ends there.
-type noPrograms struct{ host.Exec }
+// noPrograms starts nothing: what needs a compiler, or a cluster, ends there. Tests
+// connect where their environment leads controller-runtime's envtest.
+type noPrograms struct {
+	host.Exec
+	foreign *contacts
+}
 
 // Start implements host.Exec.
-func (noPrograms) Start(context.Context, host.Cmd) (host.Process, error) {
+func (n noPrograms) Start(_ context.Context, c host.Cmd) (host.Process, error) {
+	env := map[string]string{}
+	for _, e := range c.Env {
+		name, value, _ := strings.Cut(e, "=")
+		env[name] = value // the last one counts
+	}
+	if c.Name == "go" && c.Args[0] == "test" && (env["USE_EXISTING_CLUSTER"] == "true" || env["KUBERNETES_SERVICE_HOST"] != "") {
+		n.foreign.n.Add(1)
+	}
 	return nil, errors.New("no program is started here")
 }
 
@@ -203,7 +215,7 @@ func TestOtherCommandsContactNobody(t *testing.T) {
 	further := map[string]string{
 		"init": "--domain example.com", "create api": "--group shop --kind Cart", "create webhook": "--group shop --kind Cart --defaulting",
 		"delete api": "--group shop --kind Cart", "edit": "--namespaced", "bundle generate": "--version 0.0.1", "bundle validate": "bundle",
-		"cluster reset": "--yes", "cluster kubeconfig": "--merge", "cluster start": "--merge", "test": "--controllers", "upgrade": "--yes", "migrate": "--yes",
+		"cluster reset": "--yes", "cluster kubeconfig": "--merge", "cluster start": "--merge", "test": "|--controllers", "upgrade": "--yes", "migrate": "--yes",
 		"image build": "--image example.com/shop:v1", "image save": "--image example.com/shop:v1", "build-installer": "--image example.com/shop:v1",
 	}
 	tree := root.Root(hosttest.New(t).Host)
@@ -217,17 +229,19 @@ func TestOtherCommandsContactNobody(t *testing.T) {
 		if _, tried := arguments[command]; tried && arguments[command] != nil {
 			continue
 		}
-		t.Run(command, func(t *testing.T) {
-			t.Parallel()
-			w := newWrongProject(t)
-			w.enterCluster()
-			w.Env["KUBECONFIG"] = w.put(".home/.kube/config", w.foreign.kubeconfig(hostile))
-			w.Env["HOME"], w.Exec = w.Path(".home"), noPrograms{w.Exec}
-			code := root.Main(t.Context(), w.Host, append(strings.Fields(command), strings.Fields(further[command])...))
-			if n := w.foreign.n.Load(); n > 0 {
-				t.Errorf("%d connections to the cluster of somebody else, exit code %d\n%s%s", n, code, w.Out, w.Err)
-			}
-		})
+		for args := range strings.SplitSeq(further[command], "|") {
+			t.Run(command+args, func(t *testing.T) {
+				t.Parallel()
+				w := newWrongProject(t)
+				w.enterCluster()
+				w.Env["KUBECONFIG"], w.Env["USE_EXISTING_CLUSTER"] = w.put(".home/.kube/config", w.foreign.kubeconfig(hostile)), "true"
+				w.Env["HOME"], w.Env["MYSDK_CLUSTER_BIN"], w.Exec = w.Path(".home"), w.put("mysdk-cluster", ""), noPrograms{w.Exec, w.foreign}
+				code := root.Main(t.Context(), w.Host, append(strings.Fields(command), strings.Fields(args)...))
+				if n := w.foreign.n.Load(); n > 0 {
+					t.Errorf("%d connections to the cluster of somebody else, exit code %d\n%s%s", n, code, w.Out, w.Err)
+				}
+			})
+		}
 	}
 }
 

@@ -466,7 +466,7 @@ func TestKubectl(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, want := range map[string]string{
-				"KUBECONFIG": l.Kubeconfig(), "KUBERNETES_SERVICE_HOST": "", "KUBERNETES_MASTER": "", state.KubectlDirEnv: l.Dir, state.KubectlConfigEnv: "/mine",
+				"KUBECONFIG": l.Kubeconfig(), "KUBERNETES_SERVICE_HOST": "unset", "KUBERNETES_MASTER": "unset", state.KubectlDirEnv: l.Dir, state.KubectlConfigEnv: "/mine",
 			} {
 				got := "unset"
 				for _, e := range c.Env {

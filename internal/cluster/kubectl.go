@@ -83,8 +83,8 @@ func kubectlCmd(h host.Host, binary, name string, args []string) (host.Cmd, erro
 	}
 	// Half as much again would go into collecting the memory of a short run.
 	gogc := cmp.Or(h.Getenv("GOGC"), "400")
-	env := append(h.Environ(), // the last of a name counts
-		"KUBECONFIG="+l.Kubeconfig(), "KUBERNETES_MASTER=", "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=",
+	env := append(state.OutOfPod(h.Environ()), // the last of a name counts
+		"KUBECONFIG="+l.Kubeconfig(),
 		state.KubectlDirEnv+"="+l.Dir, state.KubectlConfigEnv+"="+h.Getenv("KUBECONFIG"), "GOGC="+gogc)
 	return host.Cmd{Name: binary, Args: append([]string{"kubectl"}, args...), Dir: h.Dir, Env: env}, nil
 }

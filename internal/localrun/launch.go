@@ -7,6 +7,7 @@ import (
 
 	lazy "go.podman.io/storage/pkg/regexp"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/localrun/trace"
 )
 
@@ -89,11 +90,12 @@ func (r *run) environment(extra []string) (set, all []string) {
 		"POD_NAMESPACE=" + r.podNamespace(),
 		"KUBECONFIG=" + r.operatorConfig,
 	}, extra)
+	own := state.OutOfPod(r.Host.Environ())
 	known := slices.Clone(set) // with what the Deployment's variables are in the user's environment
 	for _, e := range r.Deployed.Env {
 		switch key, _, _ := strings.Cut(e, "="); {
 		case sets(set, key):
-		case sets(r.Host.Environ(), key):
+		case sets(own, key):
 			known = append(known, key+"="+r.Host.Getenv(key))
 		default:
 			e = Expand(e, known)
@@ -103,7 +105,7 @@ func (r *run) environment(extra []string) (set, all []string) {
 	for _, e := range r.Env {
 		set = override(set, []string{Expand(e, set)})
 	}
-	all = override(r.Host.Environ(), set)
+	all = override(own, set)
 	if r.Trace && r.control != nil {
 		all = append(all, trace.ProjectEnv+"="+r.Dir, trace.ReportEnv+"="+r.socket)
 	}

@@ -101,8 +101,9 @@ cluster stopped (0.0s)
 func TestRunCommands(t *testing.T) {
 	w := newWorld(t)
 	w.Env["WATCH_NAMESPACE"] = "from the shell"
+	w.Env["KUBERNETES_SERVICE_HOST"], w.Env["KUBERNETES_MASTER"] = "10.0.0.1", "https://10.0.0.1" // mysdk runs in a pod
 	ctx := cancelOn(t, w, "run operator")
-	o := Options{Dir: w.Dir, GoLDFlags: "-X main.v=1", LeaderElect: true, OperatorArgs: []string{"--zap-devel"}, Env: []string{"OPERATOR_NAME=mine"}, Keep: true}
+	o := Options{Dir: w.Dir, GoLDFlags: "-X main.v=1", LeaderElect: true, OperatorArgs: []string{"--zap-devel"}, Env: []string{"OPERATOR_NAME=mine", "KUBERNETES_SERVICE_PORT=6443"}, Keep: true}
 	if err := Run(ctx, o, w.deps()); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -125,13 +126,15 @@ func TestRunCommands(t *testing.T) {
 			t.Errorf("%s could outlive mysdk, or gets the terminal's Ctrl-C twice: %+v", c.Name, c)
 		}
 	}
-	for _, want := range []string{"WATCH_NAMESPACE=", "OPERATOR_NAME=mine", "POD_NAMESPACE=default", "KUBECONFIG=/state/kubeconfig", "PATH=" + w.Env["PATH"]} {
+	for _, want := range []string{"WATCH_NAMESPACE=", "OPERATOR_NAME=mine", "POD_NAMESPACE=default", "KUBECONFIG=/state/kubeconfig", "PATH=" + w.Env["PATH"], "KUBERNETES_SERVICE_PORT=6443"} {
 		if n := len(slices.DeleteFunc(slices.Clone(op.Env), func(e string) bool { return e != want })); n != 1 {
 			t.Errorf("the operator's environment has %q %d times", want, n)
 		}
 	}
-	if slices.ContainsFunc(op.Env, func(e string) bool { return strings.HasPrefix(e, "GOTMPDIR=") }) {
-		t.Error("the build's GOTMPDIR got to the operator")
+	for _, name := range []string{"GOTMPDIR", "KUBERNETES_SERVICE_HOST", "KUBERNETES_MASTER"} {
+		if sets(op.Env, name) {
+			t.Errorf("%s got to the operator", name)
+		}
 	}
 	if w.happened("stop cluster") || !strings.Contains(w.err.String(), "the cluster keeps running") {
 		t.Error("the cluster was not kept")

@@ -55,7 +55,8 @@ kubeconfig.
 
 With --controllers the tests get a cluster of their own instead, through
 USE_EXISTING_CLUSTER and KUBECONFIG, with garbage collection, deletion of
-namespaces, and pods that become Ready.
+namespaces, and pods that become Ready. If you set USE_EXISTING_CLUSTER, it
+has no effect: to test on a cluster of yours, use 'go test'.
 
 With --kubernetes the tests run once for each of these older minor versions,
 without the APIs and fields that came later.`,
@@ -102,6 +103,9 @@ func runTest(ctx context.Context, f *cli.Factory, o *testOptions) error {
 	if err := needModule(f); err != nil {
 		return err
 	}
+	if !o.controllers && strings.EqualFold(f.Host.Getenv("USE_EXISTING_CLUSTER"), "true") {
+		f.Warn("USE_EXISTING_CLUSTER has no effect here: 'go test' runs the tests on your own cluster, 'mysdk test --controllers' on one made for them")
+	}
 	if len(o.kubernetes) == 0 {
 		return testOn(ctx, f, o, "")
 	}
@@ -140,7 +144,7 @@ func testOn(ctx context.Context, f *cli.Factory, o *testOptions, kubernetes stri
 	if err != nil {
 		return err
 	}
-	return goTest(ctx, f, o, packages, "KUBEBUILDER_ASSETS="+assets, state.KubernetesEnv+"="+kubernetes)
+	return goTest(ctx, f, o, packages, "USE_EXISTING_CLUSTER=", "KUBEBUILDER_ASSETS="+assets, state.KubernetesEnv+"="+kubernetes)
 }
 
 // needModule refuses a directory that the go command has no module for.
@@ -217,7 +221,7 @@ func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []stri
 	var said bytes.Buffer // by the go command: what tests print is on stdout
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{
 		Name: "go", Args: o.goArgs(packages), Dir: f.Host.Dir,
-		Env:   testEnv(f.Host.Environ(), o.args, env...),
+		Env:   testEnv(state.OutOfPod(f.Host.Environ()), o.args, env...),
 		Stdin: f.Host.IO.In, Stdout: f.Host.IO.Out, Stderr: io.MultiWriter(f.Host.IO.Err, &said), Grace: 10 * time.Second,
 	})
 	switch {

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -36,6 +38,15 @@ const (
 // KubernetesEnv is the variable by which mysdk tells the kube-apiserver of tests
 // which minor version to behave as: envtest passes no flags of ours.
 const KubernetesEnv = "MYSDK_KUBERNETES"
+
+// OutOfPod is an environment without what leads clients to the cluster of the pod
+// that mysdk runs in.
+func OutOfPod(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return name == "KUBERNETES_MASTER" || name == "KUBERNETES_SERVICE_HOST" || name == "KUBERNETES_SERVICE_PORT"
+	})
+}
 
 // Layout is a cluster's private directory. All of its paths are below it but
 // the sockets, whose names the operating system limits to about 100 bytes; see
