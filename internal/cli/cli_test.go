@@ -42,6 +42,9 @@ func TestAim(t *testing.T) {
 		{both, "see 'mysdk kubectl --context dev get pods', then mysdk cleanup --context dev shop", []string{"--context", "dev"}},
 		{both, "see 'mysdk kubectl --context dev --kubeconfig f get pods', then mysdk cleanup --kubeconfig f --context dev shop", []string{"--context", "dev", "--kubeconfig", "f"}},
 		{both, both, nil},
+		{both, both, []string{"--context", "", "--kubeconfig", "", "--cluster", ""}},
+		{"mysdk deploy", "mysdk deploy --cluster test", []string{"--context", "", "--cluster", "test"}},
+		{"mysdk deploy", "mysdk deploy --context dev", []string{"--context", "dev", "--kubeconfig="}},
 	} {
 		got := aim(tc.text, tc.args...)
 		if got != tc.want {

@@ -41,12 +41,13 @@ var clusterCommands = lazy.Delayed(`\bmysdk (?:kubectl|cleanup|deploy|undeploy|i
 // Aim has the commands in a text mean the cluster that the running command was
 // told to use: as engines write them, they would go to the embedded one.
 func (f *Factory) Aim(text string) string {
-	names := []string{"kubeconfig", "context"}
-	if !f.Given["kubeconfig"] && !f.Given["context"] {
-		names = []string{"cluster"} // which counts only without them
-	}
-	if names = slices.DeleteFunc(names, func(name string) bool { return !f.Given[name] }); len(names) == 0 {
+	unnamed := func(name string) bool { return !f.Given[name] || f.Running.Flag(name).Value.String() == "" }
+	names := slices.DeleteFunc([]string{"kubeconfig", "context"}, unnamed)
+	if len(names) == 0 && unnamed("cluster") {
 		return text
+	}
+	if len(names) == 0 {
+		names = []string{"cluster"} // which counts only without them
 	}
 	return clusterCommands.ReplaceAllStringFunc(text, func(command string) string {
 		if strings.Contains(command, " --cluster ") {
