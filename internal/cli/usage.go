@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -48,9 +49,26 @@ func ExactlyOne(what, such string) cobra.PositionalArgs {
 	}
 }
 
-// Strict makes every command refuse arguments that it does not take, and every
-// group of commands refuse to do nothing: no mistake exits 0.
+// positive is a duration that is more than nothing.
+type positive struct{ pflag.Value }
+
+// Set implements pflag.Value.
+func (p positive) Set(s string) error {
+	if d, err := time.ParseDuration(s); err == nil && d <= 0 {
+		return errors.New("must be more than 0")
+	}
+	return p.Value.Set(s)
+}
+
+// Strict makes every command refuse arguments that it does not take and times that
+// are not positive, and every group of commands refuse to do nothing: no mistake
+// exits 0.
 func Strict(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Value.Type() == "duration" {
+			f.Value = positive{f.Value}
+		}
+	})
 	if c.Args == nil && c.HasSubCommands() {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -45,7 +45,6 @@ be needed: exercise the operator first.`,
 
   # in CI: exit code 3 when a marker is missing or unused
   mysdk rights --check`,
-		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runRights(c.Context(), f, o) },
 	}
 	c.Flags().StringVar(&o.name, "cluster", state.DefaultName, "")

@@ -44,7 +44,6 @@ loopback until Ctrl-C.`,
 
   # only print the address
   mysdk ui --no-open`,
-		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runUI(c.Context(), f, o) },
 	}
 	o.Bind(c.Flags())
