@@ -18,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/project"
 )
@@ -380,7 +381,7 @@ func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
 	if wrote, err := j.f.Settle(ctx, j.set, false, j.dryRun, j.out+" is up to date"); !wrote || err != nil {
 		return err
 	}
-	j.f.Say("Next: mysdk bundle validate %s", j.f.Here(j.out))
+	j.f.Say("Next: mysdk bundle validate %s", host.ShellQuote(j.f.Here(j.out)))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/project"
 )
@@ -93,7 +94,7 @@ func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeMani
 		next += " --package " + o.packageName
 	}
 	if o.outputDir != "" {
-		next += " --kustomize-dir " + o.outputDir
+		next += " --kustomize-dir " + host.ShellQuote(o.outputDir)
 	}
 	f.Say("Next: %s", next)
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/image"
 )
 
@@ -131,7 +132,7 @@ func finishPkgman(ctx context.Context, f *cli.Factory, list []catalog.Converted,
 			return fmt.Errorf("build the image of %s: %w", dir, err)
 		}
 	}
-	f.Say("Next: mysdk bundle validate %s", path.Join(o.outputDir, "bundle-"+list[len(list)-1].Version, bundle.DefaultDir))
+	f.Say("Next: mysdk bundle validate %s", host.ShellQuote(path.Join(o.outputDir, "bundle-"+list[len(list)-1].Version, bundle.DefaultDir)))
 	return nil
 }
 

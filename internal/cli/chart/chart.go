@@ -21,6 +21,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/rewrite/merge3"
@@ -340,7 +341,7 @@ func (j *job) report(plan *chart.Plan, took string) error {
 		j.f.Detail("wrote %s", name)
 	}
 	j.f.Say("%s: wrote %s (%s)", j.dir, cli.Count(j.set.Len(), "file"), took)
-	j.f.Say("Next: helm install %s %s --namespace %s-system --create-namespace", j.name, j.f.Here(j.dir), j.name)
+	j.f.Say("Next: helm install %s %s --namespace %s-system --create-namespace", j.name, host.ShellQuote(j.f.Here(j.dir)), j.name)
 	return nil
 }
 
