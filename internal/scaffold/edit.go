@@ -127,7 +127,7 @@ func (s *Scaffold) reshape(shape project.Shape) error {
 	}
 	change := relayout.Change{
 		Module: s.project.Repo, Before: before.Files, After: after.Files,
-		Moves: project.Moves(before, after), Adjust: s.markers(shape), Force: s.force,
+		Moves: project.Moves(before, after), Adjust: s.markers(shape, before.Files, after.Files), Force: s.force,
 	}
 	if err := s.carry(change); err != nil {
 		return err
@@ -193,12 +193,17 @@ func (s *Scaffold) checkScopes(shape project.Shape) error {
 	return nil
 }
 
-// markers is what a change of the scope does to the RBAC markers.
-func (s *Scaffold) markers(shape project.Shape) func(string, []byte) []byte {
+// markers is what a change of the scope does to the RBAC markers. Files that are
+// restricted in either scope stay so.
+func (s *Scaffold) markers(shape project.Shape, before, after map[string][]byte) func(string, []byte) []byte {
 	if shape.Namespaced == nil {
 		return nil
 	}
+	restricted := []byte(",namespace=")
 	return func(name string, src []byte) []byte {
+		if bytes.Contains(before[name], restricted) && bytes.Contains(after[name], restricted) {
+			return src
+		}
 		src, _ = rescope(shape)(name, src, s.project.SystemNamespace())
 		return src
 	}

@@ -293,8 +293,10 @@ func TestDeleteAPI_OtherGroup(t *testing.T) {
 	}
 }
 
-// What webhooks got by the prefix and the namespace of the user goes as it came.
-func TestDeleteWebhooks_OtherPrefix(t *testing.T) {
+// openRenamed opens a project whose user has set another prefix and namespace in
+// config/default before he added webhooks.
+func openRenamed(t *testing.T) *Scaffold {
+	t.Helper()
 	s := openGolden(t, "webhook-self")
 	for name, changes := range map[string][]string{
 		"config/default/kustomization.yaml": {"namePrefix: webhook-self-", "namePrefix: acme-", "namespace: webhook-self-system", "namespace: store"},
@@ -309,11 +311,44 @@ func TestDeleteWebhooks_OtherPrefix(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return s
+}
+
+// What webhooks got by the prefix and the namespace of the user goes as it came.
+func TestDeleteWebhooks_OtherPrefix(t *testing.T) {
+	s := openRenamed(t)
 	if err := s.DeleteWebhooks(s.resource(t, "v1alpha1"), func(string) bool { return true }); err != nil || len(s.Problems) > 0 {
 		t.Fatal(err, s.Problems)
 	}
 	if text, _, err := s.tree.Read("config/default/kustomization.yaml"); err != nil || !strings.Contains(string(text), "\nnamePrefix: acme-\n") {
 		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// The Secret with the certificates stays in one namespace when the manager watches all.
+func TestSetLayout_OtherPrefix(t *testing.T) {
+	s := openRenamed(t)
+	if err := s.SetLayout(Layout{Namespaced: new(false)}); err != nil || len(s.Problems) > 0 {
+		t.Fatal(err, s.Problems)
+	}
+	set := s.set(t)
+	if _, changed := set.Get("internal/certs/targets.go"); changed || len(s.Notes) > 0 {
+		t.Errorf("changed: %v, notes: %q", set.Paths(), s.Notes)
+	}
+	to := fileset.Tree{FS: host.OSFiles{}, Root: s.dir}
+	if err := to.Commit(t.Context(), set, "test"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(host.OSFiles{}, s.dir, s.plugin, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetLayout(Layout{Namespaced: new(true)}); err != nil || len(s.Problems) > 0 {
+		t.Fatal(err, s.Problems)
+	}
+	back := s.set(t)
+	if diff := cmp.Diff(set.Paths(), back.Paths()); diff != "" {
+		t.Errorf("there and back (-there +back):\n%s", diff)
 	}
 }
 
