@@ -79,6 +79,7 @@ func (c Change) Carry(t *Tree) ([]Problem, error) {
 	m, err := newMoves(c)
 	if err == nil {
 		m.withGo, err = t.packages()
+		m.applyConfigurations(c.Module)
 	}
 	if err != nil {
 		return nil, err

@@ -57,12 +57,28 @@ func newMoves(c Change) (moves, error) {
 			case len(list) > 1:
 				m.unclear[dir] = list
 			case to != dir:
-				m.dirs[dir] = to
-				m.packages[path.Join(c.Module, dir)], m.byDir[dir] = p, p
+				m.whole(c.Module, dir, to, p)
 			}
 		}
 	}
 	return m, nil
+}
+
+func (m moves) whole(module, dir, to string, p Package) {
+	m.dirs[dir], m.byDir[dir], m.packages[path.Join(module, dir)] = to, p, p
+}
+
+// applyConfigurations moves those along that are generated below types. Their paths end
+// with the group and the version, as those of the types do.
+func (m moves) applyConfigurations(module string) {
+	version := func(dir string) string { return path.Join(path.Base(path.Dir(dir)), path.Base(dir)) }
+	for dir := range m.withGo {
+		types, below, _ := strings.Cut(dir+"/", "/applyconfiguration/")
+		if to, ok := m.dirs[types]; ok {
+			to = path.Join(to, "applyconfiguration", strings.Replace(below, version(types), version(to), 1))
+			m.whole(module, dir, to, Package{path.Join(module, to), path.Base(dir), path.Base(to)})
+		}
+	}
 }
 
 func newPackage(c Change, name, to string, after []byte) (p Package, err error) {
