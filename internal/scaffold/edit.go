@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
@@ -125,13 +127,15 @@ func (s *Scaffold) reshape(shape project.Shape) error {
 	if err != nil {
 		return err
 	}
+	moves := project.Moves(before, after)
 	change := relayout.Change{
-		Module: s.project.Repo, Before: before.Files, After: after.Files,
-		Moves: project.Moves(before, after), Adjust: s.markers(shape, before.Files, after.Files), Force: s.force,
+		Module: s.project.Repo, Before: before.Files, After: after.Files, Moves: moves,
+		Adjust: s.markers(shape, before.Files, after.Files), Force: s.force,
 	}
 	if err := s.carry(change); err != nil {
 		return err
 	}
+	s.noteRenamed(moves, before.Files, after.Files)
 	if shape.Namespaced != nil {
 		if err := s.installModes(*shape.Namespaced); err != nil {
 			return err
@@ -141,6 +145,26 @@ func (s *Scaffold) reshape(shape project.Shape) error {
 		}
 	}
 	return s.record(file)
+}
+
+// clusterName matches what controllers, field owners and roles are called in clusters.
+var clusterName = lazy.Delayed(`(?m)(?:\b(?:FieldOwner|Named)\("|^  name: )([\w.-]+)`)
+
+// noteRenamed tells which of these names another layout changes.
+func (s *Scaffold) noteRenamed(moves map[string]string, before, after map[string][]byte) {
+	var renamed []string
+	for _, name := range slices.Sorted(maps.Keys(moves)) {
+		is := clusterName.FindAllStringSubmatch(string(after[moves[name]]), -1)
+		for i, was := range clusterName.FindAllStringSubmatch(string(before[name]), -1) {
+			if i < len(is) && was[1] != is[i][1] {
+				renamed = append(renamed, was[1]+" to "+is[i][1])
+			}
+		}
+	}
+	if len(renamed) > 0 {
+		s.Notes = append(s.Notes, "the layout renames "+strings.Join(renamed, ", ")+
+			": if the operator is deployed already, change its field owners back, and delete the old roles")
+	}
 }
 
 // checkGroups refuses to give up the layout by group that a project needs.
