@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -24,7 +26,11 @@ type mainWiring struct {
 	migrationPath                   string // empty: nobody in the operator migrates stored objects
 	webhookPath, webhookAlias       string // empty path: no webhook to set up
 	webhookKind                     string
+	manager                         string // variable in main.go
 }
+
+// newManager matches the statement that makes the manager.
+var newManager = lazy.Delayed(`(?m)^\s*(?:if |var )?(\w+), *\w+ *:?= *\w+\.NewManager\(`)
 
 // mainWiring says what this run wires.
 func (s *createAPISubcommand) mainWiring(d data) mainWiring {
@@ -54,6 +60,10 @@ func wireMain(text string, w mainWiring) (string, error) {
 		return "", err
 	}
 	tree := f.Tree
+	w.manager = "mgr"
+	if m := newManager.FindStringSubmatch(text); m != nil {
+		w.manager = m[1]
+	}
 	var todo []insertion
 	if w.apiPath != "" {
 		name, line := importName(f, w.apiPath, w.apiAlias)
@@ -76,7 +86,7 @@ func wireMain(text string, w mainWiring) (string, error) {
 		if uses(tree, name, function) {
 			return
 		}
-		code := webhookSetup(name+"."+function+"(mgr)", failure, keysAndValues...)
+		code := webhookSetup(name+"."+function+"("+w.manager+")", failure, keysAndValues...)
 		if first >= 0 {
 			lines[first] = code + "\n" + lines[first]
 			return
@@ -165,12 +175,12 @@ os.Exit(1)
 // over ours, is wired as well.
 func (w mainWiring) setup(controller string) string {
 	return fmt.Sprintf(`if err := (&%s.%s{
-Client: mgr.GetClient(),
-Scheme: mgr.GetScheme(),
-}).SetupWithManager(mgr); err != nil {
-setupLog.Error(err, "Failed to create controller", "controller", %q)
+Client: %[3]s.GetClient(),
+Scheme: %[3]s.GetScheme(),
+}).SetupWithManager(%[3]s); err != nil {
+setupLog.Error(err, "Failed to create controller", "controller", %[4]q)
 os.Exit(1)
-}`, controller, w.reconciler, w.controllerName)
+}`, controller, w.reconciler, w.manager, w.controllerName)
 }
 
 // importName returns the name under which the file imports a package, and the

@@ -71,6 +71,20 @@ func TestMainWiredByHand_Webhooks(t *testing.T) {
 	}
 }
 
+// The manager is a variable of the user's, who may have renamed it.
+func TestMainWithAnotherManager(t *testing.T) {
+	p := newTestProject(t)
+	p.write(t, mainPath, strings.ReplaceAll(p.files(t)[mainPath], "mgr", "operator"))
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	p.mustCreateWebhook(t, "--group=cache", "--kind=Memcached", "--defaulting")
+	got := p.files(t)[mainPath]
+	for _, call := range []string{"operator.GetClient()", ".SetupWithManager(operator)", ".SetupMemcachedWebhookWithManager(operator)"} {
+		if !strings.Contains(got, call) {
+			t.Errorf("there is no %s in\n%s", call, got)
+		}
+	}
+}
+
 // Whatever came first, what webhooks share stands above all that needs it, and manifests
 // of webhooks above their Service.
 func TestMainInAnyOrder(t *testing.T) {
