@@ -79,7 +79,7 @@ func (c Change) Carry(t *Tree) ([]Problem, error) {
 	m, err := newMoves(c)
 	if err == nil {
 		m.withGo, err = t.packages()
-		m.applyConfigurations(c.Module)
+		m.applyConfigurations()
 	}
 	if err != nil {
 		return nil, err

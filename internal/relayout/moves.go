@@ -11,12 +11,11 @@ import (
 // moves is where files and packages go, made of the places of the scaffold's
 // own files.
 type moves struct {
+	module   string
 	files    map[string]string  // of the scaffold
 	dirs     map[string]string  // directories of Go packages that move as a whole
 	unclear  map[string]parts   // directories whose files go to several places
 	packages map[string]Package // by old import path
-	byDir    map[string]Package // the same by old directory
-	own      map[string]Package // by new path of a file: the package it comes into
 	withGo   map[string]bool    // directories that are packages of the project
 }
 
@@ -27,10 +26,7 @@ type parts map[string]Package
 // files all go to one other directory moves as a whole, with what the user has in
 // it; where they part, what is the user's cannot be told to belong to either.
 func newMoves(c Change) (moves, error) {
-	m := moves{
-		files: c.Moves, dirs: map[string]string{}, unclear: map[string]parts{},
-		packages: map[string]Package{}, byDir: map[string]Package{}, own: map[string]Package{},
-	}
+	m := moves{module: c.Module, files: c.Moves, dirs: map[string]string{}, unclear: map[string]parts{}, packages: map[string]Package{}}
 	goes := map[string]parts{} // directory to directory
 	for _, name := range slices.Sorted(maps.Keys(c.Before)) {
 		to := m.target(name)
@@ -47,9 +43,6 @@ func newMoves(c Change) (moves, error) {
 			goes[dir] = parts{}
 		}
 		goes[dir][path.Dir(to)] = p
-		if path.Dir(to) != dir {
-			m.own[to] = p
-		}
 	}
 	for dir, list := range goes {
 		for to, p := range list {
@@ -57,26 +50,23 @@ func newMoves(c Change) (moves, error) {
 			case len(list) > 1:
 				m.unclear[dir] = list
 			case to != dir:
-				m.whole(c.Module, dir, to, p)
+				m.dirs[dir], m.packages[path.Join(m.module, dir)] = to, p
 			}
 		}
 	}
 	return m, nil
 }
 
-func (m moves) whole(module, dir, to string, p Package) {
-	m.dirs[dir], m.byDir[dir], m.packages[path.Join(module, dir)] = to, p, p
-}
-
 // applyConfigurations moves those along that are generated below types. Their paths end
 // with the group and the version, as those of the types do.
-func (m moves) applyConfigurations(module string) {
+func (m moves) applyConfigurations() {
 	version := func(dir string) string { return path.Join(path.Base(path.Dir(dir)), path.Base(dir)) }
 	for dir := range m.withGo {
 		types, below, _ := strings.Cut(dir+"/", "/applyconfiguration/")
 		if to, ok := m.dirs[types]; ok {
 			to = path.Join(to, "applyconfiguration", strings.Replace(below, version(types), version(to), 1))
-			m.whole(module, dir, to, Package{path.Join(module, to), path.Base(dir), path.Base(to)})
+			m.dirs[dir] = to
+			m.packages[path.Join(m.module, dir)] = Package{path.Join(m.module, to), path.Base(dir), path.Base(to)}
 		}
 	}
 }
@@ -121,9 +111,8 @@ func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
 			target, _ := m.along(path.Join(path.Dir(name), rel) + "/.")
 			return path.Clean(target) == path.Join(path.Dir(to), rel)
 		}
-		if p, ok := m.own[to]; ok {
-			r.Own = &p
-		} else if p, ok := m.byDir[path.Dir(name)]; ok {
+		p := cmp.Or(m.packages[path.Join(m.module, path.Dir(name))], m.unclear[path.Dir(name)][path.Dir(to)])
+		if p != (Package{}) {
 			r.Own = &p
 		}
 	}
