@@ -117,6 +117,9 @@ func (s *Scaffold) seeOwn(file *project.File, before, after map[string][]byte) e
 			return err
 		}
 		next, stays := after[name]
+		if _, usual := before[name]; !usual { // it is beside a suite of another tool
+			next, stays = is.Files[name]
+		}
 		// Types that were copied from a version that goes would come out as the pattern's.
 		if !bytes.Equal(mine, own) || stays && (project.IsOwn(name) || bytes.Equal(before[name], next)) {
 			continue

@@ -84,26 +84,22 @@ func (s *Scaffold) Refused() error {
 // they are.
 func (s *Scaffold) Set() (fileset.Set, error) { return s.files.Changed(s.tree.Set(), s.dir) }
 
-// scaffolder is the plugin with another way to read the license header.
-func (s *Scaffold) scaffolder(read func(string) ([]byte, error)) project.Scaffolder {
-	p := s.plugin
-	p.ReadFile = read
-	return p
-}
-
 // replay writes the scaffold of a project again, in memory. own reads the project's
 // files, see project.ReplayOptions.
 func (s *Scaffold) replay(f *project.File, own func(string) ([]byte, bool, error)) (*project.Replayed, error) {
-	o := project.ReplayOptions{Scaffolder: s.scaffolder, Header: s.header, Own: own}
-	var err error
-	o.Certs, err = v4.CertsIn(func(name string) ([]byte, error) {
+	certs, err := v4.CertsIn(func(name string) ([]byte, error) {
 		data, _, err := s.tree.Read(name)
 		return data, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	out, err := f.Replay(o)
+	scaffolder := func(read func(string) ([]byte, error)) project.Scaffolder {
+		p := s.plugin
+		p.ReadFile, p.Own = read, own
+		return p
+	}
+	out, err := f.Replay(project.ReplayOptions{Scaffolder: scaffolder, Header: s.header, Certs: certs, Own: own})
 	if err != nil {
 		return nil, err
 	}

@@ -281,7 +281,7 @@ func (s *createAPISubcommand) PreScaffold(disk machinery.Filesystem) error {
 		return err
 	}
 	// Projects of other tools test with Ginkgo. Theirs stays, ours goes beside it.
-	suite, err := readIfThere(disk.FS, path.Join(s.controllerDir(), "suite_test.go"))
+	suite, err := s.readOwn(disk.FS, path.Join(s.controllerDir(), "suite_test.go"))
 	if err != nil {
 		return err
 	}

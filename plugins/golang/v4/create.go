@@ -85,6 +85,16 @@ func (s *creation) data(disk afero.Fs) (data, error) {
 	return d, err
 }
 
+// readOwn is readIfThere for a file that another tool may have written.
+func (s *creation) readOwn(disk afero.Fs, name string) ([]byte, error) {
+	if s.plugin.Own != nil {
+		if data, there, err := s.plugin.Own(name); there || err != nil {
+			return data, err
+		}
+	}
+	return readIfThere(disk, name)
+}
+
 // apiDir is the directory of the API package, with slashes.
 func (s *creation) apiDir() string { return s.apiDirOf(s.resource.GVK) }
 

@@ -44,6 +44,10 @@ type Plugin struct {
 	// Filesystem of the scaffold.
 	ReadFile func(path string) ([]byte, error)
 
+	// Own reads a file of the project where the Filesystem has only its scaffold,
+	// which is to fit tests and groups that other tools wrote. Nil for none.
+	Own func(path string) (data []byte, there bool, err error)
+
 	// Templates are those to write from, in the place of the plugin's own, and
 	// Pins the versions that go with them: a scaffold as it was written by an
 	// earlier release. Nil stands for today's.

@@ -166,7 +166,7 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 		d.StorageVersion = strings.Contains(string(types), storageMarker)
 	}
 	// Older scaffolds have the SchemeBuilder of controller-runtime, whose Register takes objects.
-	info, err := readIfThere(disk.FS, path.Join(s.apiDir(), "groupversion_info.go"))
+	info, err := s.readOwn(disk.FS, path.Join(s.apiDir(), "groupversion_info.go"))
 	if err != nil {
 		return d, err
 	}

@@ -244,7 +244,7 @@ func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, 
 func (s *createWebhookSubcommand) writeSuite(disk machinery.Filesystem, d data) (data, error) {
 	const usual, beside = "webhook_suite_test.go", "mysdk_suite_test.go"
 	name := path.Join(s.packageDir(), usual)
-	text, err := readIfThere(disk.FS, name)
+	text, err := s.readOwn(disk.FS, name)
 	switch {
 	case err != nil:
 		return d, err
