@@ -286,7 +286,7 @@ func generateInto(ctx context.Context, f *cli.Factory, set fileset.Set, dryRun b
 }
 
 // noteFromDisk warns of what is generated of types that are on disk, and not of those
-// that are about to be written.
+// that are about to be written, in their packages.
 func noteFromDisk(f *cli.Factory, set fileset.Set, applied bool) {
 	types, defined := false, false
 	for _, name := range set.Paths() {
@@ -295,7 +295,9 @@ func noteFromDisk(f *cli.Factory, set fileset.Set, applied bool) {
 			continue
 		}
 		_, err := f.Host.Files.Lstat(f.Host.Path(definitions))
-		types, defined = true, defined || err == nil
+		defined = defined || err == nil
+		info, _ := f.Tree().Read(set, path.Join(path.Dir(name), "groupversion_info.go")) // none, no marker
+		types = types || bytes.Contains(info, []byte("+kubebuilder:ac:generate=true"))
 	}
 	if types && applied {
 		f.Warn("apply configurations are out of date until you run 'mysdk generate'")

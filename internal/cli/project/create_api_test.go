@@ -18,22 +18,28 @@ import (
 func TestNoteFromDisk(t *testing.T) {
 	const (
 		applyNote   = "Warning: apply configurations are out of date until you run 'mysdk generate'\n"
+		applyMarker = "// +kubebuilder:ac:generate=true\npackage v1\n"
 		openapiNote = "Warning: zz_generated.openapi.go is out of date until you run 'mysdk generate'\n"
 	)
 	for name, c := range map[string]struct {
 		defined, applied, last bool
+		group                  string // text of groupversion_info.go
 		want                   string
 	}{
-		"neither":     {},
-		"definitions": {defined: true, want: openapiNote},
-		"apply":       {applied: true, want: applyNote},
-		"both":        {defined: true, applied: true, want: applyNote + openapiNote},
-		"last kind":   {defined: true, last: true},
+		"neither":         {},
+		"definitions":     {defined: true, want: openapiNote},
+		"apply":           {applied: true, group: applyMarker, want: applyNote},
+		"apply elsewhere": {applied: true},
+		"both":            {defined: true, applied: true, group: applyMarker, want: applyNote + openapiNote},
+		"last kind":       {defined: true, last: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t)
 			dir := filepath.Join(w.Dir, "api", "v1")
 			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "groupversion_info.go"), []byte(c.group), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if c.defined {
