@@ -111,8 +111,7 @@ func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
 			target, _ := m.along(path.Join(path.Dir(name), rel) + "/.")
 			return path.Clean(target) == path.Join(path.Dir(to), rel)
 		}
-		p := cmp.Or(m.packages[path.Join(m.module, path.Dir(name))], m.unclear[path.Dir(name)][path.Dir(to)])
-		if p != (Package{}) {
+		if p := cmp.Or(m.packages[path.Join(m.module, path.Dir(name))], m.unclear[path.Dir(name)][path.Dir(to)]); p != (Package{}) {
 			r.Own = &p
 		}
 	}

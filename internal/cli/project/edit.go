@@ -54,11 +54,12 @@ func NewEdit(f *cli.Factory) *cobra.Command {
 		Long: `Change the project's layout, scope, domain or license header.
 
 --multigroup moves api/<version> to api/<group>/<version> and the controllers
-and webhooks likewise, and rewrites every import of them. --namespaced gives the
-manager a Role in place of a ClusterRole, and WATCH_NAMESPACE; both can be
-undone with =false. --domain is for a project without APIs, as their names
-contain it. Your own files are moved too, and your changes to scaffolded files
-are kept: if they conflict, nothing is written and the lines are listed.
+and webhooks likewise, rewrites every import of them, and puts the group into
+the names of controllers, field owners and roles. --namespaced gives the manager
+a Role in place of a ClusterRole, and WATCH_NAMESPACE; both can be undone with
+=false. --domain is for a project without APIs, as their names contain it. Your
+own files are moved too, and your changes to scaffolded files are kept: if they
+conflict, nothing is written and the lines are listed.
 
 --plugins takes one of two plugins of kubebuilder. helm/v2-alpha is 'mysdk
 generate chart'. grafana/v1-alpha writes Grafana dashboards to grafana/, for the
