@@ -38,19 +38,27 @@ type change struct {
 type evidence struct {
 	since   time.Time
 	changes []change // in the order of at
+	of      map[place][]change
 	watched map[string]bool
 	calls   map[string][]Reconcile // of a controller, for all objects, by their begin
 	owners  map[Object][]Owner     // of objects that were written
 }
 
+// ofStranger is the relation of a watched object that is of the reconciled kind itself,
+// has another owner or is in another namespace. Such objects often change at the same
+// time as the own ones, so that it counts only where nothing else explains a call.
+const ofStranger = "stranger"
+
 // place is an object as requests and events name it.
 type place struct{ resource, group, namespace, name string }
+
+func (r *Request) place() place { return place{r.Resource, r.Group, r.Namespace, r.Name} }
 
 // evidence sorts what was recorded by what it is evidence of. A change that none
 // of the operator's watches was told of is no cause of anything, and is left out;
 // that can be told only from the time on at which events were recorded.
 func (r Recording) evidence() evidence {
-	e := evidence{since: r.Since, watched: map[string]bool{}, calls: map[string][]Reconcile{}, owners: map[Object][]Owner{}}
+	e := evidence{since: r.Since, of: map[place][]change{}, watched: map[string]bool{}, calls: map[string][]Reconcile{}, owners: map[Object][]Owner{}}
 	for _, q := range r.Requests {
 		if q.Verb == "watch" && q.User == r.Operator {
 			e.watched[q.Resource+"."+q.Group] = true
@@ -74,13 +82,16 @@ func (r Recording) evidence() evidence {
 		}
 		c := change{Request: q, at: q.Time}
 		if !r.EventsSince.IsZero() && q.Time.After(r.EventsSince) && q.Name != "" && e.watched[q.Resource+"."+q.Group] {
-			if c.at, c.sent = sentAt(sent[place{q.Resource, q.Group, q.Namespace, q.Name}], q); !c.sent {
+			if c.at, c.sent = sentAt(sent[q.place()], q); !c.sent {
 				continue // the operator's watches leave the object out
 			}
 		}
 		e.changes = append(e.changes, c)
 	}
 	slices.SortStableFunc(e.changes, func(a, b change) int { return a.at.Compare(b.at) })
+	for _, c := range e.changes {
+		e.of[c.place()] = append(e.of[c.place()], c)
+	}
 	for _, c := range r.Reconciles {
 		e.calls[c.Controller] = append(e.calls[c.Controller], c)
 	}
@@ -110,7 +121,7 @@ type history struct {
 	busy     []Reconcile // all of the controller's calls
 	calls    []Reconcile
 	told     map[uint64]bool   // writes that explain an earlier call
-	follows  map[place]float64 // how many changes an object has, if nearly each was followed by a call
+	follows  map[place]float64 // what follow has found
 	failures int               // calls in a row that asked to be called again, by an error too
 	timers   []timer           // that may still call, the newest last
 }
@@ -218,6 +229,23 @@ func (h *history) find(n int) []Cause {
 	if len(guess) > 0 && len(c.Watches) > 0 {
 		return []Cause{guess[len(guess)-1].Cause}
 	}
+	return h.stranger(n)
+}
+
+// stranger is the cause of a call that nothing else explains, if that is a change of
+// an object that is another one's, and that the controller is known to map.
+func (h *history) stranger(n int) []Cause {
+	const least = 2 // one may have come by chance
+	c, before := h.calls[n], h.calls[n-1]
+	end, _ := slices.BinarySearchFunc(h.changes, c.Begin, func(x change, t time.Time) int { return x.at.Compare(t) })
+	for _, x := range slices.Backward(h.changes[:end]) {
+		if !x.at.After(before.Begin) || !h.near(n, x.end(), atOnce) {
+			break
+		}
+		if h.relation(x, c) == ofStranger && h.maps(x, least) {
+			return []Cause{{Reason: WatchedChanged, Request: x.Request}}
+		}
+	}
 	return []Cause{{Reason: Unknown}}
 }
 
@@ -256,7 +284,7 @@ func (h *history) candidates(n int) (own, others []candidate) {
 			break
 		}
 		reason := h.relation(x, c)
-		if reason == "" || !h.near(n, x.end(), soon) {
+		if reason == "" || reason == ofStranger || !h.near(n, x.end(), soon) {
 			continue
 		}
 		one := candidate{Cause{Reason: reason, Request: x.Request}, x, x.at.After(from)}
@@ -285,12 +313,12 @@ func (h *history) relation(x change, c Reconcile) string {
 	o := h.object
 	reconciled := o.Is(GroupName(x.Group), x.Kind)
 	switch {
-	case x.Namespace != "" && o.Namespace != "" && x.Namespace != o.Namespace:
-		return ""
 	case reconciled && x.Name == o.Name && x.Namespace == o.Namespace:
 		return ObjectChanged
 	case !h.watched[x.Resource+"."+x.Group], !hears(c, x.Request):
 		return ""
+	case x.Namespace != "" && o.Namespace != "" && x.Namespace != o.Namespace:
+		return ofStranger // whatever its owners are, they are there
 	}
 	owners := x.Owners
 	if len(owners) == 0 && x.Subresource != "" {
@@ -302,7 +330,7 @@ func (h *history) relation(x change, c Reconcile) string {
 	case steps > 1, len(owners) == 0 && !reconciled:
 		return WatchedChanged
 	}
-	return ""
+	return ofStranger
 }
 
 // stepsTo is how many owners lie between an object with these ones and the one
@@ -353,32 +381,31 @@ func (h *history) near(n int, t time.Time, within time.Duration) bool {
 // maps reports whether the operator is called for an object by another's
 // changes: as nearly each of them was followed by a call, and there are some at least.
 func (h *history) maps(x change, least int) bool {
-	if h.follows == nil {
-		h.follow()
+	at := x.place()
+	if _, known := h.follows[at]; !known {
+		h.follows[at] = h.follow(at)
 	}
-	return h.follows[place{x.Resource, x.Group, x.Namespace, x.Name}] >= float64(least)
+	return h.follows[at] >= float64(least)
 }
 
-// follow looks through all changes of other objects, but for those before the first
-// call of a process: whether it would have been called for them is not known.
-func (h *history) follow() {
-	all, followed := map[place]float64{}, map[place]float64{}
-	for _, x := range h.changes {
+// follow is how many changes an object has, if nearly each was followed by a call, and else
+// 0. Those before the first call of a process do not count: whether it would have been
+// called for them is not known.
+func (h *history) follow(at place) float64 {
+	var all, followed float64
+	for _, x := range h.of[at] {
 		n, _ := slices.BinarySearchFunc(h.calls, x.at, func(c Reconcile, t time.Time) int { return c.Begin.Compare(t) })
 		c := h.calls[min(n, len(h.calls)-1)]
-		if h.relation(x, c) != WatchedChanged || n == 0 || h.calls[n-1].Process != c.Process {
+		if reason := h.relation(x, c); reason != WatchedChanged && reason != ofStranger || n == 0 || h.calls[n-1].Process != c.Process {
 			continue
 		}
-		at := place{x.Resource, x.Group, x.Namespace, x.Name}
-		all[at]++
+		all++
 		if n < len(h.calls) && h.near(n, x.end(), atOnce) {
-			followed[at]++
+			followed++
 		}
 	}
-	h.follows = all
-	for at, n := range all {
-		if share := followed[at] / n; share < minFollowed && (n >= few || share < fewFollowed) {
-			delete(all, at)
-		}
+	if share := followed / all; share < minFollowed && (all >= few || share < fewFollowed) {
+		return 0
 	}
+	return all
 }

@@ -19,7 +19,7 @@ const (
 	Retried        = "error"   // the call before ended with an error
 	Requeued       = "requeue" // the call before asked for it
 	Started        = "start"   // the operator started
-	Unknown        = "unknown" // nothing recorded explains it: a resync, or an event from elsewhere
+	Unknown        = "unknown" // nothing recorded explains it: a resync, an event from elsewhere, or a change that is not known to lead there
 )
 
 // Cause is why Reconcile was called.
@@ -87,7 +87,7 @@ func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 		if k.object.Kind == "" {
 			k.object.Group, k.object.Kind = o.Group, o.Kind
 		}
-		h := &history{evidence: evidence, object: k.object, busy: evidence.calls[k.controller], told: map[uint64]bool{}}
+		h := &history{evidence: evidence, object: k.object, busy: evidence.calls[k.controller], told: map[uint64]bool{}, follows: map[place]float64{}}
 		for _, i := range list {
 			h.calls = append(h.calls, calls[i].Reconcile)
 		}
@@ -166,7 +166,7 @@ func (c Cause) Text() string {
 	case Started:
 		return "the operator started"
 	}
-	return "unknown: a resync, or an event from outside the cluster"
+	return "unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"
 }
 
 // Text says what a write did, and who made it.

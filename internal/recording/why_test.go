@@ -64,6 +64,10 @@ func sent(at float64, kind, name, revision string) Event {
 
 func owned(q *Request) { q.Owners = []Owner{{Kind: "Shop", Name: "s"}} }
 
+// elsewhere and ofAnother are of objects of other shops, in another namespace and in this one.
+func elsewhere(q *Request) { owned(q); q.Namespace = "elsewhere" }
+func ofAnother(q *Request) { q.Owners = []Owner{{Kind: "Shop", Name: "other"}} }
+
 func TestWhy(t *testing.T) {
 	tests := map[string]struct {
 		calls    []Reconcile
@@ -100,7 +104,7 @@ func TestWhy(t *testing.T) {
 				write(7, 4.9, "Shop", "s", func(q *Request) { q.Changes = nil }),
 				write(8, 4.9, "ReplicaSet", "s-web", func(q *Request) { owned(q); q.Resource = "replicasets" }),
 			},
-			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			nil, [][]string{{"the operator started"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"}},
 		},
 		"a watched kind that nobody owns": {
 			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
@@ -115,7 +119,7 @@ func TestWhy(t *testing.T) {
 		"the same where the code does not say so": {
 			[]Reconcile{call("a", 1, nil), call("b", 9, nil)},
 			[]Request{write(3, 4, "Deployment", "shared", nil), write(4, 6, "Deployment", "shared", nil), write(5, 8.99, "Deployment", "shared", nil)},
-			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			nil, [][]string{{"the operator started"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"}},
 		},
 		"a kind that another controller watches": {
 			[]Reconcile{watching(call("a", 1, nil), "Shop", "Pod"), watching(call("b", 5, nil), "Shop", "Pod")},
@@ -142,7 +146,7 @@ func TestWhy(t *testing.T) {
 				owned(q)
 				q.Verb, q.Subresource, q.Changes = "create", "exec", nil
 			})},
-			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			nil, [][]string{{"the operator started"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"}},
 		},
 		"an error is retried": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.Error = "no" }), call("b", 4, nil)}, nil,
@@ -150,11 +154,11 @@ func TestWhy(t *testing.T) {
 		},
 		"a terminal error is not retried": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.Error = "make it: terminal error: no" }), call("b", 1.2, nil)}, nil,
-			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			nil, [][]string{{"the operator started"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"}},
 		},
 		"requeued": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 31.2, nil), call("c", 40, func(c *Reconcile) { c.Requeue = true }), call("d", 40.2, nil)}, nil,
-			nil, [][]string{{"the operator started"}, {"requeued after 30s"}, {"unknown: a resync, or an event from outside the cluster"}, {"requeued"}},
+			nil, [][]string{{"the operator started"}, {"requeued after 30s"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"}, {"requeued"}},
 		},
 		"an event before the timer": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 10.01, nil)},
@@ -169,7 +173,7 @@ func TestWhy(t *testing.T) {
 		"a write long ago, that a predicate held back": {
 			[]Reconcile{call("a", 1, nil), call("b", 9, nil)},
 			[]Request{write(3, 1.05, "Shop", "s", func(q *Request) { q.Subresource = "status" })},
-			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			nil, [][]string{{"the operator started"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"}},
 		},
 		"a controller that was busy with others": {
 			[]Reconcile{call("a", 1, nil), call("x", 2.5, func(c *Reconcile) { c.Name, c.End = "other", second(8.9) }), call("b", 9, nil)},
@@ -200,12 +204,31 @@ func TestWhy(t *testing.T) {
 		"not known to the operator": {
 			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
 			[]Request{write(3, 4.99, "Deployment", "s-web", owned)}, []Event{},
-			[][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			[][]string{{"the operator started"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"}},
 		},
 		"an object that calls seldom follow": {
 			[]Reconcile{call("a", 1, nil), call("b", 5.001, nil)},
 			[]Request{write(3, 2, "Deployment", "shared", nil), write(4, 3, "Deployment", "shared", nil), write(5, 5, "Deployment", "shared", nil)}, nil,
-			[][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			[][]string{{"the operator started"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"}},
+		},
+		"objects of others that it maps": {
+			[]Reconcile{call("a", 1, nil), call("b", 3.01, nil), call("c", 5.01, nil), call("d", 7.01, nil), call("e", 9.01, nil), call("f", 11.01, nil), call("g", 13.01, nil), call("h", 15.01, nil)},
+			[]Request{
+				write(3, 3, "Shop", "other", nil), write(4, 5, "Shop", "other", nil), write(5, 7, "Deployment", "s-web", elsewhere), write(6, 9, "Deployment", "s-web", elsewhere),
+				write(7, 11, "Deployment", "theirs", ofAnother), write(8, 13, "Deployment", "theirs", ofAnother), write(9, 15, "Deployment", "once", ofAnother),
+			}, nil,
+			[][]string{
+				{"the operator started"}, {"Shop other changed by kubectl"}, {"Shop other changed by kubectl"}, {"Deployment s-web changed by kubectl"}, {"Deployment s-web changed by kubectl"},
+				{"Deployment theirs changed by kubectl"}, {"Deployment theirs changed by kubectl"}, {"unknown: no recorded change explains it; perhaps a resync, or an event from outside the cluster"},
+			},
+		},
+		"objects of others that change with its own": {
+			[]Reconcile{call("a", 1, nil), call("b", 3.01, nil), call("c", 5.01, nil), call("d", 7.01, nil)},
+			[]Request{
+				write(3, 3, "Shop", "s", nil), write(4, 3, "Shop", "other", nil), write(5, 5, "Shop", "s", nil), write(6, 5, "Shop", "other", nil),
+				write(7, 7, "Deployment", "s-web", owned), write(8, 7, "Deployment", "theirs", ofAnother),
+			}, nil,
+			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"Shop s changed by kubectl"}, {"Deployment s-web changed by kubectl"}},
 		},
 		"an event, and the timer after it": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 10.01, nil), call("c", 31.101, nil)},
