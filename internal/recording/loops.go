@@ -21,13 +21,14 @@ const (
 
 // From these numbers on it is a loop.
 const (
-	minUnchanged = 3 // in a row
-	minConflicts = 3
 	minFight     = 3  // changes back
 	minOwnWrites = 10 // in a row
 	minStorm     = 12 // within stormTime
 	stormTime    = time.Minute
 )
+
+// minRepeated is the same of writes in a row.
+var minRepeated = map[string]int{Unchanged: 3, Conflict: 3}
 
 // A loop is over that has not gone on for overAfter, and for overRounds times as long
 // as one of its rounds takes.
@@ -123,7 +124,7 @@ func (r Recording) Loops() []Loop {
 	}
 	var out []Loop
 	for key, l := range f.repeated {
-		if l.Count >= (map[string]int{Unchanged: minUnchanged, Conflict: minConflicts})[key.pattern] {
+		if l.Count >= minRepeated[key.pattern] {
 			out = append(out, *l)
 		}
 	}
@@ -184,11 +185,13 @@ func (f *finder) request(q Request) {
 	case q.Changed():
 		f.change(q)
 		// A write or two may follow from a cache that was behind.
-		if key := f.loopKey(Unchanged, q); f.repeated[key] != nil && f.repeated[key].Count < minUnchanged {
-			delete(f.repeated, key)
+		for pattern, least := range minRepeated {
+			if key := f.loopKey(pattern, q); f.repeated[key] != nil && f.repeated[key].Count < least {
+				delete(f.repeated, key)
+			}
 		}
 	case q.User != f.operator:
-	case q.Code == 409:
+	case q.Code == 409 && q.Verb != "create": // which may be how it finds out what is there
 		f.again(Conflict, q)
 	case q.Code < 300 && !q.Applied: // applying what is there already is how apply is meant to be used
 		f.again(Unchanged, q)

@@ -55,6 +55,18 @@ func TestLoops(t *testing.T) {
 				q.Subresource, q.Code, q.Message, q.Changes = "status", http.StatusConflict, "has been modified", nil
 			}), write(0, 0, "Shop", "s", nil)}
 		}, []Loop{{Pattern: Conflict, Object: shop, Reconciled: shop, Count: 3, By: []string{line}, Message: "has been modified"}}},
+		"creates of what is there": {9, func(i int, c *Reconcile) []Request {
+			return []Request{write(0, 0, "Deployment", "s-web", func(q *Request) {
+				made(q, c.ID, 9)
+				q.Verb, q.Code, q.Message, q.Changes = "create", http.StatusConflict, "already exists", nil
+			})}
+		}, nil},
+		"conflicts that are retried": {9, func(i int, c *Reconcile) []Request {
+			return []Request{
+				write(0, 0, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); q.Code, q.Changes = http.StatusConflict, nil }),
+				write(0, 1, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); set(q, "spec.replicas", i, i+1) }),
+			}
+		}, nil},
 		"a field set back": {4, func(i int, c *Reconcile) []Request {
 			return []Request{
 				write(0, 0, "Deployment", "s-web", func(q *Request) { owned(q); made(q, c.ID, 9); set(q, "spec.replicas", 1, 3) }),
