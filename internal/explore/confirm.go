@@ -124,8 +124,8 @@ func (e *explorer) weighReplay(f Finding, o Outcome, again []Finding) error {
 			"', or correct what refuses it: the schema or a webhook",
 			"the finding could not be tried: step %d is refused: %s", refused+1, o.Steps[refused].Refused)
 	case !o.Faulted:
-		return clierr.Failedf("the operator no longer makes that request; "+
-			"look for new findings with 'mysdk explore --checks "+f.Check+"'",
+		return clierr.Failedf("the trial did not get that far this time, or the operator no longer makes that request; "+
+			"try again, or look for new findings with 'mysdk explore --checks "+f.Check+"'",
 			"the finding could not be tried: the trial never reached the point %s", f.Plan.Fault)
 	}
 	return nil

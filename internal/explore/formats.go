@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed" // the page is a file
 	"encoding/base64"
@@ -147,7 +148,8 @@ func writeFinding(w io.Writer, f Finding) {
 		fmt.Fprintf(w, "     %s\n", d)
 	}
 	if len(f.Frames) > 0 {
-		fmt.Fprintf(w, "     last written at %s\n", strings.Join(f.Frames, ", called from "))
+		at := map[string]string{Exits: "panics at", Forbidden: "asked for at"}[f.Check]
+		fmt.Fprintf(w, "     %s %s\n", cmp.Or(at, "last written at"), strings.Join(f.Frames, ", called from "))
 	}
 	fmt.Fprintf(w, "     %s; again: mysdk explore --replay %s\n", f.Seen(), f.ID)
 }

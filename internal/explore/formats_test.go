@@ -43,6 +43,16 @@ trials: 20 in 1m0s, 5 with a fault; changes: 40; findings: 1; seed 1; out of tim
 	}
 }
 
+// TestText_At: a line of code is what the check makes of it.
+func TestText_At(t *testing.T) {
+	for check, want := range map[string]string{Exits: "panics at shop.go:7", Forbidden: "asked for at shop.go:7", Leftovers: "last written at shop.go:7"} {
+		f := Finding{Check: check, Frames: []string{"shop.go:7"}}
+		if text := f.detail(); !strings.Contains(text, "     "+want+"\n") {
+			t.Errorf("%s:\n%s", check, text)
+		}
+	}
+}
+
 func TestJUnit(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteJUnit(&b, found(t)); err != nil {
