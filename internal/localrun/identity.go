@@ -37,6 +37,7 @@ const runAnnotation = "mysdk.dev/run-local"
 
 const (
 	rightsWait  = 2 * time.Second  // bounds the wait for the API server to see roles
+	keepWait    = 10 * time.Second // bounds the wait for the recording, at the end and before it is dropped
 	refusedWait = 20 * time.Second // how long one question for refused requests waits
 )
 
@@ -264,8 +265,11 @@ func rbac(kind string) schema.GroupVersionKind { return rbacv1.SchemeGroupVersio
 
 // record has the cluster record the operator's requests until the run ends, and
 // names the rights that it lacks and the loops that it is in as it meets them, and
-// the cluster's end before that.
+// the end of the cluster or of the recording before that.
 func (r *run) record(ctx context.Context, user string) error {
+	if err := r.keepRecording(ctx, false); err != nil {
+		r.screen.warn("%v", err)
+	}
 	// It outlives ctx: what the operator does while it stops counts too.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	began, ended := make(chan struct{}), make(chan error, 1)
@@ -280,8 +284,10 @@ func (r *run) record(ctx context.Context, user string) error {
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		<-ended //nolint:errcheck // alive has ended, or the cluster, of which the user is told
-		if alive.Err() == nil {
+		<-ended //nolint:errcheck // alive has ended, the cluster, or the recording, of which the user is told
+		if rec, err := r.control.Recording(alive, recording.Position{Request: ^uint64(0), Line: recording.NoLines}, 0); err == nil && !rec.Of(r.Dir) {
+			r.screen.warn("the cluster now records the operator of %s instead of this one; run 'mysdk run local' again to have it recorded ('mysdk why' shows what was recorded until now)", rec.Project)
+		} else if alive.Err() == nil {
 			r.screen.warn("the cluster has stopped, and the operator can no longer reach it; press Ctrl-C, and run 'mysdk run local' again")
 		}
 	})
@@ -295,7 +301,7 @@ func (r *run) record(ctx context.Context, user string) error {
 	r.cleanup = append(r.cleanup, func(ctx context.Context) (err error) {
 		reported(ctx)
 		if !r.driven {
-			err = r.keepRecording(ctx)
+			err = r.keepRecording(ctx, true)
 		}
 		stop()
 		watching.Wait()
@@ -316,10 +322,7 @@ func (r *run) tellRefused(ctx context.Context) {
 	for known := 0; ctx.Err() == nil; {
 		uses, err := r.control.Refused(ctx, r.Dir, known, refusedWait)
 		if err != nil {
-			if rec, err := r.control.Recording(ctx, recording.Position{}, 0); err == nil && !rec.Of(r.Dir) {
-				r.screen.warn("the cluster now records the operator of %s instead of this one; start this run again to have it recorded", rec.Project)
-			}
-			return // else the cluster is going
+			return // record says so
 		}
 		if len(uses) <= known {
 			continue
@@ -340,21 +343,25 @@ func (r *run) tellRefused(ctx context.Context) {
 // recordingName is the file of the last run's recording.
 const recordingName = "recording.json"
 
-// keepRecording leaves the recording for later commands.
-func (r *run) keepRecording(ctx context.Context) error {
+// keepRecording leaves what the cluster has recorded of this project's operator for later
+// commands; or else that of another project's run, which goes on, for commands of that one.
+func (r *run) keepRecording(ctx context.Context, ours bool) error {
+	// The second Ctrl-C is for what takes long.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWait)
+	defer cancel()
 	rec, err := r.control.Recording(ctx, recording.Position{}, 0)
-	if err != nil {
-		return nil //nolint:nilerr // the cluster has gone, and what there was with it
-	}
-	if !rec.Of(r.Dir) {
-		return nil // another run has taken the recording over
+	if err != nil || rec.Of(r.Dir) != ours || !ours && !rec.Active {
+		return nil //nolint:nilerr // without the cluster there is none
 	}
 	data, err := json.Marshal(rec)
 	if err == nil {
-		err = r.Host.Files.WriteFile(filepath.Join(r.plan.cache, recordingName), data, 0o600)
+		var file string
+		if file, err = RecordingFile(r.Host, cmp.Or(rec.Project, r.Dir)); err == nil {
+			err = r.Host.Files.WriteFile(file, data, 0o600)
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("keep the recording of the operator's requests: %w", err)
+		return fmt.Errorf("keep what is recorded of the operator of %s: %w", cmp.Or(rec.Project, r.Dir), err)
 	}
 	return nil
 }

@@ -61,8 +61,8 @@ func (c *controlFake) Refused(ctx context.Context, project string, known int, _ 
 	return nil, ctx.Err()
 }
 
-func (c *controlFake) Recording(context.Context, recording.Position, time.Duration) (recording.Recording, error) {
-	return recording.Recording{Operator: "op", Project: c.project}, nil
+func (c *controlFake) Recording(ctx context.Context, _ recording.Position, _ time.Duration) (recording.Recording, error) {
+	return recording.Recording{Operator: "op", Project: c.project, Active: true}, ctx.Err()
 }
 
 func (c *controlFake) Lines(_ context.Context, _ string, lines <-chan recording.Line, end <-chan struct{}) error {
@@ -368,14 +368,18 @@ func TestKeepRights(t *testing.T) {
 	}
 }
 
-// TestClusterGone: a run whose cluster is stopped says so, once; its own end is no
-// reason to.
-func TestClusterGone(t *testing.T) {
-	const text = "warning: the cluster has stopped"
-	for name, stops := range map[string]bool{"stopped": true, "goes on": false} {
+// TestRecordEnds: a run whose cluster is stopped, or records another project, says so,
+// once; its own end is no reason to.
+func TestRecordEnds(t *testing.T) {
+	const stopped, taken = "warning: the cluster has stopped", "warning: the cluster now records the operator of /another instead of this one"
+	for name, tc := range map[string]struct{ project, text string }{"stopped": {text: stopped}, "taken over": {"/another", taken}, "goes on": {}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			control := &controlFake{w: w, gone: make(chan struct{})}
+			control := &controlFake{w: w, gone: make(chan struct{}), project: tc.project}
+			other, err := RecordingFile(w.Host, "/another")
+			if err = errors.Join(err, os.MkdirAll(filepath.Dir(other), 0o700)); err != nil {
+				t.Fatal(err)
+			}
 			deps := w.deps()
 			start := deps.StartCluster
 			deps.StartCluster = func(ctx context.Context, fresh bool) (*Cluster, error) {
@@ -386,9 +390,9 @@ func TestClusterGone(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			w.operator = func(ctx context.Context, p *process) {
-				if stops {
+				if tc.text != "" {
 					close(control.gone)
-					w.shows(ctx, text)
+					w.shows(ctx, tc.text)
 				}
 				cancel()
 				p.obey(ctx)
@@ -396,29 +400,50 @@ func TestClusterGone(t *testing.T) {
 			if err := Run(ctx, Options{Dir: w.Dir}, deps); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
-			if n := strings.Count(w.err.String(), text); n > 1 || (n == 1) != stops {
-				t.Errorf("it is said %d times:\n%s", n, w.err)
+			if _, err := os.Stat(other); (err == nil) != (tc.project != "") {
+				t.Errorf("that of the run before, which went on: %v", err)
+			}
+			for _, text := range []string{stopped, taken} {
+				if n := strings.Count(w.err.String(), text); n > 1 || (n == 1) != (text == tc.text) {
+					t.Errorf("it is said %d times:\n%s", n, w.err)
+				}
 			}
 		})
 	}
 }
 
-// TestKeepRecording: what another project's run records by now is not this one's.
+// TestKeepRecording: a recording is kept for its own project: at the end of the run, after
+// the second Ctrl-C too, and when another project's run takes the cluster's recording over.
 func TestKeepRecording(t *testing.T) {
-	for project, want := range map[string]bool{"": true, "/shop": true, "/another": false} {
+	killed, kill := context.WithCancel(t.Context())
+	kill()
+	for name, tc := range map[string]struct {
+		project string
+		begins  bool // the run, and does not end
+		want    string
+	}{
+		"at the end":                      {project: "/shop", want: "/shop"},
+		"of a project that is not known":  {want: "/shop"},
+		"of another, at the end":          {project: "/another"},
+		"of another, when the run begins": {project: "/another", begins: true, want: "/another"},
+		"its own, when the run begins":    {project: "/shop", begins: true},
+	} {
 		w := newWorld(t)
-		r := &run{Options: Options{Dir: "/shop"}, Deps: w.deps(), screen: &screen{out: w.out, err: w.err}, control: &controlFake{w: w, project: project}}
-		r.plan.cache = t.TempDir()
-		if err := r.keepRecording(t.Context()); err != nil {
-			t.Error(err)
+		r := &run{Options: Options{Dir: "/shop"}, Deps: w.deps(), control: &controlFake{w: w, project: tc.project}}
+		files := map[string]string{}
+		for _, dir := range []string{"/shop", "/another"} {
+			file, err := RecordingFile(w.Host, dir)
+			if err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			files[dir] = file
 		}
-		if _, err := os.Stat(filepath.Join(r.plan.cache, recordingName)); (err == nil) != want {
-			t.Errorf("that of %q is kept: %v, want %t", project, err, want)
+		if err := r.keepRecording(killed, !tc.begins); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		if !want {
-			r.tellRefused(t.Context())
-			if text := w.err.String(); strings.Count(text, "records the operator of /another instead of this one") != 1 {
-				t.Errorf("printed:\n%s", text)
+		for dir, file := range files {
+			if _, err := os.Stat(file); (err == nil) != (dir == tc.want) {
+				t.Errorf("%s: that of %s: %v", name, dir, err)
 			}
 		}
 	}

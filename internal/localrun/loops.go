@@ -25,12 +25,20 @@ func (r *run) tellLoops(ctx context.Context) {
 		at.Line = recording.NoLines
 		more, err := r.control.Recording(ctx, at, 0)
 		if err != nil || !more.Of(r.Dir) {
-			return // record and tellRefused say so
+			return // record says so
 		}
 		for _, one := range l.take(more) {
-			r.screen.warn("the operator is in a loop: %s; look at '%s'", one.Text(), r.why(one.Reconciled))
+			r.screen.warn("%s; look at '%s'", warning(one), r.why(one.Reconciled))
 		}
 	}
+}
+
+// warning says what a loop is. A fight may be with the user.
+func warning(l recording.Loop) string {
+	if l.Pattern == recording.Fight {
+		return "two writers set one field back and forth: " + l.Text()
+	}
+	return "the operator is in a loop: " + l.Text()
 }
 
 // why is the command that shows the reconciles of an object in the run's cluster.

@@ -3,6 +3,7 @@ package localrun
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,11 @@ func TestLoops(t *testing.T) {
 		o.Namespace = namespace
 		if got := (&run{client: clientFake{&world{embedded: "dev"}}}).why(o); got != "mysdk why shop/s"+want+" --cluster dev" {
 			t.Errorf("the hint is %s", got)
+		}
+	}
+	for pattern, want := range map[string]string{recording.Fight: "two writers set one field back and forth: ", recording.OwnWrites: "the operator is in a loop: "} {
+		if got := warning(recording.Loop{Pattern: pattern}); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", pattern, got)
 		}
 	}
 	l := loops{told: map[string]bool{}}

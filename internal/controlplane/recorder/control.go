@@ -29,19 +29,28 @@ func (r *Recorder) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+state.LinesPath, serveEach(r.Line))
 }
 
-// serveBegin records for as long as the client stays.
+// serveBegin records for as long as the client stays, and no other project is recorded.
 func (r *Recorder) serveBegin(w http.ResponseWriter, req *http.Request) {
 	operator := req.FormValue("operator")
 	if operator == "" {
 		http.Error(w, "name the operator's user", http.StatusUnprocessableEntity)
 		return
 	}
-	defer r.Begin(operator, req.FormValue("project"), time.Now())()
+	project := req.FormValue("project")
+	defer r.Begin(operator, project, time.Now())()
 	if _, err := io.WriteString(w, "recording\n"); err != nil {
 		return
 	}
-	if http.NewResponseController(w).Flush() == nil {
-		<-req.Context().Done()
+	err := http.NewResponseController(w).Flush()
+	for err == nil && req.Context().Err() == nil {
+		_, more, ok := r.Refused(project)
+		if !ok {
+			return
+		}
+		select {
+		case <-more:
+		case <-req.Context().Done():
+		}
 	}
 }
 

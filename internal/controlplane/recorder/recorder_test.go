@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -150,6 +152,24 @@ func TestSessions(t *testing.T) {
 	<-changed
 	if now, _ = r.Snapshot(recording.Position{}); now.Active {
 		t.Error("it goes on")
+	}
+}
+
+// TestServeBegin: whoever records learns that another project is recorded from then on.
+func TestServeBegin(t *testing.T) {
+	r, mux := New(), http.NewServeMux()
+	r.Handle(mux)
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	client := &http.Client{Timeout: 10 * time.Second}
+	resp, err := client.Post(server.URL+state.RecordingPath+"?operator=a&project=/shop", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	defer r.Begin("b", "/store", time.Now())()
+	if data, err := io.ReadAll(resp.Body); err != nil || string(data) != "recording\n" {
+		t.Errorf("%q, %v", data, err)
 	}
 }
 
