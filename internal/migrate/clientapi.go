@@ -72,21 +72,26 @@ func (f *goFile) budgets(sel *ast.SelectorExpr) {
 	}
 }
 
-// assigned is the value that a local variable got where it was declared.
+// assigned is the value that a variable of the file got where it was declared.
 func assigned(id *ast.Ident) ast.Expr {
 	if id.Obj == nil {
 		return nil
 	}
-	a, ok := id.Obj.Decl.(*ast.AssignStmt)
-	if !ok || len(a.Lhs) != len(a.Rhs) {
-		return nil
-	}
-	for i, l := range a.Lhs {
-		if at, ok := l.(*ast.Ident); ok && at.Name == id.Name {
-			return a.Rhs[i]
-		}
+	switch d := id.Obj.Decl.(type) {
+	case *ast.AssignStmt:
+		return valueOf(id.Name, d.Lhs, d.Rhs)
+	case *ast.ValueSpec:
+		return valueOf(id.Name, d.Names, d.Values)
 	}
 	return nil
+}
+
+func valueOf[E ast.Expr](name string, names []E, values []ast.Expr) ast.Expr {
+	i := slices.IndexFunc(names, func(e E) bool { return isNamed(e, name) })
+	if i < 0 || len(names) != len(values) {
+		return nil
+	}
+	return values[i]
 }
 
 // mutateCall gives the function that CreateOrUpdate calls today's signature.

@@ -264,10 +264,7 @@ func (f *goFile) mapperText(e ast.Expr) string {
 	case *ast.FuncLit, *ast.CallExpr:
 		return f.Text(e)
 	case *ast.Ident:
-		if v.Obj == nil || v.Obj.Kind == ast.Fun {
-			return v.Name
-		}
-		if _, isFunc := assigned(v).(*ast.FuncLit); isFunc {
+		if isFunc(v) {
 			return v.Name
 		}
 		return v.Name + ".Map"
@@ -275,6 +272,14 @@ func (f *goFile) mapperText(e ast.Expr) string {
 		return "(" + f.Text(e) + ").Map"
 	}
 	return f.Text(e)
+}
+
+func isFunc(e ast.Expr) bool {
+	if v, ok := e.(*ast.Ident); ok {
+		return v.Obj == nil || v.Obj.Kind == ast.Fun || isFunc(assigned(v))
+	}
+	_, ok := e.(*ast.FuncLit)
+	return ok
 }
 
 // oldWatches rewrites the watches that stay calls of Watch, because what is

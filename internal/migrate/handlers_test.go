@@ -90,6 +90,16 @@ func TestOldWatches(t *testing.T) {
 			imports + "; " + importClient,
 			"func add(mgr manager.Manager) {\n\tf := func() {}\n\tc.Watch(source.Kind(mgr.GetCache(), client.Object(o), handler.EnqueueRequestsFromMapFunc(f)))\n}",
 		},
+		"a variable that is a function": {
+			imports, "var f = func() {}\n\nfunc add(mgr manager.Manager) {\n\tvar g = f\n\tc.Watch(&source.Kind{Type: o}, &handler.EnqueueRequestsFromMapFunc{ToRequests: g})\n}",
+			imports + "; " + importClient,
+			"var f = func() {}\n\nfunc add(mgr manager.Manager) {\n\tvar g = f\n\tc.Watch(source.Kind(mgr.GetCache(), client.Object(o), handler.EnqueueRequestsFromMapFunc(g)))\n}",
+		},
+		"a variable that maps": {
+			imports, "func add(mgr manager.Manager) {\n\tvar g = &mapper{c}\n\tc.Watch(&source.Kind{Type: o}, &handler.EnqueueRequestsFromMapFunc{ToRequests: g})\n}",
+			imports + "; " + importClient,
+			"func add(mgr manager.Manager) {\n\tvar g = &mapper{c}\n\tc.Watch(source.Kind(mgr.GetCache(), client.Object(o), handler.EnqueueRequestsFromMapFunc(g.Map)))\n}",
+		},
 		"a value that maps": {
 			imports, "func add(mgr manager.Manager) {\n\tc.Watch(&source.Kind{Type: o}, &handler.EnqueueRequestsFromMapFunc{ToRequests: &mapper{c}})\n}",
 			imports + "; " + importClient,

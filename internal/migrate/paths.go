@@ -70,6 +70,7 @@ var renamedPackages = map[string]string{
 	"github.com/jetstack/cert-manager/pkg/apis/certmanager/v1":                                 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1",
 	"github.com/jetstack/cert-manager/pkg/apis/meta/v1":                                        "github.com/cert-manager/cert-manager/pkg/apis/meta/v1",
 	"github.com/onsi/ginkgo":                                                                   "github.com/onsi/ginkgo/v2",
+	"github.com/onsi/ginkgo/extensions/table":                                                  "github.com/onsi/ginkgo/v2",
 	"github.com/operator-framework/operator-sdk/pkg/apis/operators":                            "github.com/operator-framework/api/pkg/operators",
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1alpha1": "github.com/operator-framework/api/pkg/operators/v1alpha1",
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1":       "github.com/operator-framework/api/pkg/operators/v1",
@@ -115,16 +116,22 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 var v1Only = lazy.Delayed(`^(pkg/apis/(?:certmanager|acme)/)v1(?:alpha|beta)[0-9]+$`)
 
 // renameImports gives packages that moved their new paths. The names by which
-// the file calls them stay.
+// the file calls them stay; what became one package is imported once.
 func renameImports(f *goFile) {
+	done := map[string]bool{}
 	for _, spec := range f.Tree.Imports {
 		old := goedit.PathOf(spec)
 		to := cmp.Or(renamedPackages[old], f.onlyPlace(old))
 		if rest, ok := strings.CutPrefix(old, "github.com/jetstack/cert-manager/"); ok && to == "" {
 			to = "github.com/cert-manager/cert-manager/" + v1Only.ReplaceAllString(rest, "${1}v1")
 		}
-		if to != "" {
-			f.repath(spec, to)
+		if line := goedit.LocalName(spec) + to; to != "" {
+			if done[line] {
+				f.DropImport(old)
+			} else {
+				f.repath(spec, to)
+			}
+			done[line] = true
 			continue
 		}
 		why := unservedPackages[old]

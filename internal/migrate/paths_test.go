@@ -13,6 +13,8 @@ func TestRenameImports(t *testing.T) {
 		"name of its own":       {`apps "k8s.io/api/apps/v1beta2"`, "var d apps.Deployment", `apps "k8s.io/api/apps/v1"`, ""},
 		"last element differs":  {`"k8s.io/api/apps/v1beta2"`, "var d v1beta2.Deployment", `v1beta2 "k8s.io/api/apps/v1"`, ""},
 		"module's next version": {`. "github.com/onsi/ginkgo"`, "var _ = Describe(1)", `. "github.com/onsi/ginkgo/v2"`, ""},
+		"tables beside ginkgo":  {`. "github.com/onsi/ginkgo"; . "github.com/onsi/ginkgo/extensions/table"`, "var _ = DescribeTable(1)", `. "github.com/onsi/ginkgo/v2"`, ""},
+		"tables by their name":  {`. "github.com/onsi/ginkgo"; "github.com/onsi/ginkgo/extensions/table"`, "var _ = table.Entry(1)", `. "github.com/onsi/ginkgo/v2"; table "github.com/onsi/ginkgo/v2"`, ""},
 		"network policies":      {`"k8s.io/api/extensions/v1beta1"`, "var d v1beta1.NetworkPolicySpec", `v1beta1 "k8s.io/api/networking/v1"`, ""},
 		"budgets":               {`policy "k8s.io/api/policy/v1beta1"`, "var d policy.PodDisruptionBudgetSpec", `policy "k8s.io/api/policy/v1"`, ""},
 		"a longer path":         {`"sigs.k8s.io/controller-runtime/pkg/runtime/logging"`, "var l = logging.X", "", ""},
