@@ -91,7 +91,7 @@ func TestMigrateTidies(t *testing.T) {
 	}
 	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "\texample.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "\texample.com/third => ./third", "exclude example.invalid/gone v1.0.0")
 	expectGoMod(t, w, "../../far/new/MIGRATION.md", "- CRDs were not compared with the old ones, because mysdk-cluster is not built yet: run 'mysdk cluster start', then 'mysdk generate --check-compat=DIR' with a directory of the old ones")
-	if said := w.Err.String(); !strings.Contains(said, "pkg/sizes/rules.go:4:4: ") || strings.Contains(said, "no module was found") {
+	if said := w.Err.String(); !strings.Contains(said, "pkg/sizes/rules.go:4:4: ") || strings.Contains(said, "no module has") {
 		t.Errorf("it said:\n%s", said)
 	}
 	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != 0 {
@@ -143,6 +143,13 @@ func TestMigrateBroken(t *testing.T) {
 	if err := os.WriteFile(name, []byte("package memcached\n\nimport \"example.invalid/gone\"\n\n// Box is of a module that is not there.\ntype Box struct{ gone.Box }\n\n// +kubebuilder:rbac:groups=apps,resource=pods,verbs=get\n\nvar n = missing(1)\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	mod, err := os.ReadFile(filepath.Join(w.Dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.Dir, "go.mod"), append(mod, "\nrequire example.invalid/gone v1.0.0\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	claim := "package memcached\n\nimport v1 \"k8s.io/api/core/v1\"\n\nfunc resize(c *v1.PersistentVolumeClaim) {\n\tc = c.DeepCopy()\n\tc.Spec.Resources = v1.%sRequirements{}\n}\n"
 	const stays = "pkg/store/claim.go" // where it is, and is as it was until the compiler has read it
 	for to, text := range map[string]string{
@@ -160,7 +167,8 @@ func TestMigrateBroken(t *testing.T) {
 	expectGoMod(t, w, "internal/controller/memcached/claim.go", "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")
 	expectGoMod(t, w, stays, "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")
 	expectGoMod(t, w, "api/v1alpha1/memcached_types.go", "\t// +kubebuilder:validation:Minimum=0\n\t// +nullable\n\t// +optional\n\tSize int32 `json:\"size\"`")
-	expectGoMod(t, w, "MIGRATION.md", "- Fields in api/v1alpha1/memcached_types.go are marked +optional or +nullable, as they were in the CRD.",
+	expectGoMod(t, w, "go.mod", "\texample.invalid/gone v1.0.0")
+	expectGoMod(t, w, "MIGRATION.md", "- [ ] `go.mod`: cannot read example.invalid/gone@v1.0.0 (required by go.mod): set GOPRIVATE if the module is private, or require another version of it", "- Fields in api/v1alpha1/memcached_types.go are marked +optional or +nullable, as they were in the CRD.",
 		"- [ ] `api/v1alpha1/memcached_types.go:12:6`: memcacheds.cache.example.com v1alpha1: spec.zone: the field is removed: values in it would be lost: keep it, with 'Deprecated:' in its comment, or leave it out of a new version of the API",
 		"- [ ] `api/v1alpha1/memcached_types.go:36:6`: memcacheds.cache.example.com v1alpha0: the version is no longer served: serve it for another release, marked +kubebuilder:deprecatedversion, so that clients can move",
 		"- [ ] `internal/controller/memcached/gone.go:3:8`: no module in go.mod has the package example.invalid/gone", "- [ ] `internal/controller/memcached/gone.go:10:9`: undefined: missing")

@@ -51,7 +51,7 @@ func (m *migration) modules() error {
 		return err
 	}
 	m.put("go.mod", text)
-	m.put("go.sum", m.rendered["go.sum"])
+	m.put("go.sum", slices.Concat(m.rendered["go.sum"], m.files["go.sum"].data)) // 'go mod tidy' removes what is not needed
 	return nil
 }
 
@@ -108,7 +108,11 @@ func (m *migration) ownModules(f, scaffold *modfile.File) ([]*modfile.Require, e
 			return nil, err
 		}
 		if now.Path != old.Path || !isPlatform(old.Path) && !movedModule(old.Path) {
-			m.know("go.mod had %s in the place of %s, whose version follows from the scaffold's now: see whether you need it.", strings.TrimSpace(now.Path+" "+now.Version), old.Path)
+			why := "which is not among your direct requirements"
+			if have[old.Path] != nil {
+				why = "whose version follows from the scaffold's now"
+			}
+			m.know("go.mod had %s in the place of %s, %s: see whether you need it.", strings.TrimSpace(now.Path+" "+now.Version), old.Path, why)
 		}
 	}
 	for _, x := range f.Exclude {
@@ -147,13 +151,59 @@ var unread = lazy.Delayed(`(\S+) requires\n(?:\s+\S+ requires\n)*\s+([^\s@]+)@(\
 // the reason why a package is not found.
 var unreadable = lazy.Delayed(`(?m)^(?:go: |\t\S+: )([^\s@]+)@([^\s:]+): `)
 
+// missing is how it says that it found no package for an import.
+var missing = lazy.Delayed(`(?m)^\t(\S+): (.+)$`)
+
 // unreachable is why not, where the module may well be there.
 var unreachable = lazy.Delayed(`dial tcp|[Tt]imeout|GOPROXY=off|resolve host|could not read|ermission denied`)
 
-// Unresolved lists the packages that 'go mod tidy -e' went on without. Where it
-// could not read what a module requires, all others follow from that, and only
-// that is listed.
-func Unresolved(output string) []string {
+// Tidied is a go.mod as 'go mod tidy -e' left it, with the requirements that were
+// removed only because they could not be read, and what it went on without. Where it
+// could not read what a module requires, all else follows from that, and only that
+// is listed.
+func Tidied(gomod, tidied []byte, output string) ([]byte, []Problem, error) {
+	before, err := modfile.ParseLax("go.mod", gomod, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read go.mod: %w", err)
+	}
+	f, err := modfile.Parse("go.mod", tidied, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read go.mod: %w", err)
+	}
+	list, unread := slices.Clone(f.Require), unreadModules(output)
+	for _, m := range missing.FindAllStringSubmatch(output, -1) {
+		for _, r := range before.Require {
+			stays := slices.ContainsFunc(list, func(o *modfile.Require) bool { return o.Mod.Path == r.Mod.Path })
+			if !stays && strings.HasPrefix(m[1]+"/", r.Mod.Path+"/") && !strings.Contains(m[2], "does not contain package") {
+				list, unread = append(list, r), append(unread, r.Mod.String()+" (required by go.mod)")
+			}
+		}
+	}
+	if len(list) > len(f.Require) {
+		f.SetRequireSeparateIndirect(list)
+		f.Cleanup()
+		if tidied, err = f.Format(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return tidied, unresolved(unread, output), nil
+}
+
+func unresolved(unread []string, output string) []Problem {
+	help := "cannot read %s: set GOPRIVATE if the module is private, or require another version of it"
+	if len(unread) == 0 {
+		unread, help = missingPackages(output), "no module has %s: its importer needs a newer version, or another module in its place"
+	}
+	var out []Problem
+	for _, name := range unread {
+		if p := (Problem{File: "go.mod", Text: fmt.Sprintf(help, name)}); !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func unreadModules(output string) []string {
 	var out []string
 	for _, m := range unread.FindAllStringSubmatch(output, -1) {
 		out = append(out, fmt.Sprintf("%s@%s (required by %s)", m[2], m[3], m[1]))
@@ -161,10 +211,12 @@ func Unresolved(output string) []string {
 	for _, m := range unreadable.FindAllStringSubmatch(output, -1) {
 		out = append(out, fmt.Sprintf("%s@%s (required by go.mod)", m[1], m[2]))
 	}
-	if len(out) > 0 {
-		slices.Sort(out)
-		return slices.Compact(out)
-	}
+	slices.Sort(out)
+	return out
+}
+
+func missingPackages(output string) []string {
+	var out []string
 	importer := ""
 	for line := range strings.Lines(output) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "go: ")
@@ -176,9 +228,7 @@ func Unresolved(output string) []string {
 		if !ok || !strings.Contains(pkg, ".") || !strings.Contains(pkg, "/") || strings.ContainsAny(pkg, " \t") {
 			continue
 		}
-		if text := fmt.Sprintf("%s (imported by %s)", pkg, importer); !slices.Contains(out, text) {
-			out = append(out, text)
-		}
+		out = append(out, fmt.Sprintf("%s (imported by %s)", pkg, importer))
 	}
 	return out
 }
@@ -188,14 +238,21 @@ func Unresolved(output string) []string {
 var beforeModules = lazy.Delayed(`\b(k8s\.io/[a-z-]+)@v[0-9.]+\+incompatible`)
 
 // Pinned is a go.mod that leaves out what dependencies ask for and no build of
-// today can have, by the output of 'go mod tidy': versions of modules of
+// today can have, by what 'go mod tidy' made of it and said: versions of modules of
 // Kubernetes from before they had modules are replaced by those that it requires
 // itself, and versions that cannot be read are excluded. The notes say so;
 // without one there is nothing to change.
-func Pinned(gomod []byte, output string) ([]byte, []Note, error) {
+func Pinned(gomod, tidied []byte, output string) ([]byte, []Note, error) {
 	f, err := modfile.Parse("go.mod", gomod, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read go.mod: %w", err)
+	}
+	t, err := modfile.ParseLax("go.mod", tidied, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read go.mod: %w", err)
+	}
+	for _, r := range t.Require {
+		output += r.Mod.String() + "\n"
 	}
 	var notes []Note
 	for _, old := range beforeModules.FindAllStringSubmatch(output, -1) {

@@ -166,6 +166,14 @@ retract v1.2.3
 	expect(t, content(mustPlan(t, files).Result), map[string][]string{"go.mod": {"!toolchain"}})
 }
 
+// TestSums holds that the sums of the user's modules are kept: not every one is known
+// to the public database.
+func TestSums(t *testing.T) {
+	files := goV3()
+	files["go.sum"] = "example.com/private v1.0.0 h1:abc=\n"
+	expect(t, content(mustPlan(t, files).Result), map[string][]string{"go.sum": {"\nsigs.k8s.io/controller-runtime ", "\n" + files["go.sum"]}})
+}
+
 // TestReplacedModules holds that a replacement which is not taken over is not lost
 // without a word, but for those of the platform by another version of it.
 func TestReplacedModules(t *testing.T) {
@@ -174,8 +182,29 @@ func TestReplacedModules(t *testing.T) {
 	if err := m.modules(); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.general) != 2 || !strings.Contains(m.general[0].Text, "github.com/fork/client-go v0.18.3 in the place of k8s.io/client-go") || !strings.Contains(m.general[1].Text, "github.com/acme/a v1.2.0 in the place of github.com/acme/a,") {
+	if len(m.general) != 2 || !strings.Contains(m.general[0].Text, "github.com/fork/client-go v0.18.3 in the place of k8s.io/client-go") || !strings.Contains(m.general[1].Text, "github.com/acme/a v1.2.0 in the place of github.com/acme/a, which is not among your direct requirements") {
 		t.Errorf("got %v", m.general)
+	}
+}
+
+// TestTidied holds that a requirement is kept which cannot be read for now.
+func TestTidied(t *testing.T) {
+	const tidied, mod = "module a\n\nrequire b v1.0.0\n", "module a\n\nrequire (\n\tb v1.0.0\n\texample.com/mine v1.2.0\n\texample.com/unused v1.0.0\n)\n"
+	restored := strings.Replace(mod, "\texample.com/unused v1.0.0\n", "", 1)
+	const imports = "go: a imports\n\texample.com/"
+	for name, test := range map[string]struct{ said, want, problem string }{
+		"a module that cannot be read": {imports + "mine/x: example.com/mine@v1.2.0: could not read Username\n", restored, "cannot read example.com/mine@v1.2.0 (required by go.mod): "},
+		"one of an unknown host":       {imports + "mine/x: unrecognized import path \"example.com/mine\": no such host\n", restored, "cannot read example.com/mine@v1.2.0 (required by go.mod): "},
+		"a package that is gone":       {imports + "mine/x: module example.com/mine@latest found (v1.3.0), but does not contain package example.com/mine/x\n", tidied, "no module has example.com/mine/x (imported by a): "},
+		"one of another module":        {imports + "minexy/x: cannot find module\n", tidied, "no module has example.com/minexy/x (imported by a): "},
+	} {
+		got, problems, err := Tidied([]byte(mod), []byte(tidied), test.said)
+		if d := cmp.Diff(test.want, string(got)); d != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, d)
+		}
+		if len(problems) != 1 || !strings.HasPrefix(problems[0].Text, test.problem) {
+			t.Errorf("%s: got %v", name, problems)
+		}
 	}
 }
 
@@ -188,23 +217,29 @@ go: example.com/shop/cmd imports
 	example.org/gone: cannot find module
 	server response: not here
 `
-	want := []string{
-		"sigs.k8s.io/controller-runtime/pkg/runtime/scheme (imported by github.com/acme/grafana/pkg/apis)",
-		"example.org/gone (imported by example.com/shop/cmd)",
-	}
-	if d := cmp.Diff(want, Unresolved(output)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	const gone = ": its importer needs a newer version, or another module in its place"
+	const unread = ": set GOPRIVATE if the module is private, or require another version of it"
 	const broken = "go: example.com/a@v1.0.0 requires\n\texample.com/b@v1.0.0 requires\n\texample.org/gone@v0.1.0: invalid version\n"
-	if d := cmp.Diff([]string{"example.org/gone@v0.1.0 (required by example.com/a@v1.0.0)"}, Unresolved(output+broken+output+strings.Replace(broken, "go: ", "\texample.com/c/d: ", 1))); d != "" {
-		t.Errorf("of a module that cannot be read (-want +got):\n%s", d)
-	}
 	const own = "go: example.org/gone@v0.2.0: verifying go.mod: 404 Not Found\n"
-	if d := cmp.Diff([]string{"example.org/gone@v0.2.0 (required by go.mod)"}, Unresolved(output+"go: example.com/shop imports\n\texample.com/c/d: "+strings.TrimPrefix(own, "go: "))); d != "" {
-		t.Errorf("of a module that the project requires (-want +got):\n%s", d)
-	}
-	if got := Unresolved("go: downloading example.com/x v1.0.0\n"); len(got) > 0 {
-		t.Errorf("got %q", got)
+	for name, test := range map[string]struct {
+		output string
+		want   []string
+	}{
+		"packages": {output, []string{
+			"no module has sigs.k8s.io/controller-runtime/pkg/runtime/scheme (imported by github.com/acme/grafana/pkg/apis)" + gone,
+			"no module has example.org/gone (imported by example.com/shop/cmd)" + gone,
+		}},
+		"a module that cannot be read":       {output + broken + output + strings.Replace(broken, "go: ", "\texample.com/c/d: ", 1), []string{"cannot read example.org/gone@v0.1.0 (required by example.com/a@v1.0.0)" + unread}},
+		"a module that the project requires": {output + own + "go: example.com/shop imports\n\texample.com/c/d: " + strings.TrimPrefix(own, "go: "), []string{"cannot read example.org/gone@v0.2.0 (required by go.mod)" + unread}},
+		"none":                               {"go: downloading example.com/x v1.0.0\n", nil},
+	} {
+		var got []string
+		for _, p := range unresolved(unreadModules(test.output), test.output) {
+			got = append(got, p.Text)
+		}
+		if d := cmp.Diff(test.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }
 

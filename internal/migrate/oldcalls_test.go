@@ -226,7 +226,7 @@ func TestPinned(t *testing.T) {
 		"other trees": {mod, "example.com/k8s.io/client-go@v1: no\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, notes, err := Pinned([]byte(test.mod), test.said)
+			got, notes, err := Pinned([]byte(test.mod), []byte(test.mod), test.said)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,5 +238,9 @@ func TestPinned(t *testing.T) {
 				t.Errorf("notes %v (-want +got):\n%s", notes, d)
 			}
 		})
+	}
+	got, notes, err := Pinned([]byte(mod), []byte(strings.Replace(mod, "v0.36.3", "v10.0.0+incompatible", 1)), "")
+	if d := cmp.Diff(mod+"\nreplace k8s.io/client-go => k8s.io/client-go v0.36.3\n", string(got)); d != "" || len(notes) != 1 || err != nil {
+		t.Errorf("a version that was selected without a word: notes %v, %v (-want +got):\n%s", notes, err, d)
 	}
 }

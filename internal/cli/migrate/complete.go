@@ -140,16 +140,17 @@ func tidy(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 		p.Problems = append(p.Problems, migrate.Problem{File: "go.mod", Text: "go mod tidy: " + lastLine(said)})
 		return nil
 	}
-	if missing := migrate.Unresolved(said); len(missing) > 0 {
-		f.Warn("no module was found for %s", strings.Join(missing, ", "))
-		for _, name := range missing {
-			p.Problems = append(p.Problems, migrate.Problem{File: "go.mod", Text: "no module has " + name + ": its importer needs a newer version, or another module in its place"})
-		}
-	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join(f.Host.Dir, name))
 		if err != nil {
 			return err
+		}
+		if was, _ := set.Get(name); name == "go.mod" {
+			var problems []migrate.Problem
+			if data, problems, err = migrate.Tidied(was.Data, data, said); err != nil {
+				return err
+			}
+			p.Problems = append(p.Problems, problems...)
 		}
 		if err := replaceIn(set, name, data); err != nil {
 			return err
@@ -158,21 +159,25 @@ func tidy(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 	return nil
 }
 
-// pinnedTidy runs 'go mod tidy', again as long as what it says calls for other
+// pinnedTidy runs 'go mod tidy', again as long as what it does calls for other
 // lines in go.mod.
 func pinnedTidy(ctx context.Context, f *cli.Factory, p *migrate.Plan) (said string, err error) {
 	name := filepath.Join(f.Host.Dir, "go.mod")
+	gomod, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
 	for {
 		var out strings.Builder
 		err = host.Run(ctx, f.Host.Exec, host.Cmd{
 			Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &out,
 		})
 		said = out.String()
-		gomod, errRead := os.ReadFile(name)
+		tidied, errRead := os.ReadFile(name)
 		if errRead != nil {
 			return said, errRead
 		}
-		pinned, notes, errPin := migrate.Pinned(gomod, said)
+		pinned, notes, errPin := migrate.Pinned(gomod, tidied, said)
 		if errPin != nil {
 			return said, errPin
 		}
@@ -183,6 +188,7 @@ func pinnedTidy(ctx context.Context, f *cli.Factory, p *migrate.Plan) (said stri
 		if err := os.WriteFile(name, pinned, 0o600); err != nil {
 			return said, err
 		}
+		gomod = pinned
 	}
 }
 
