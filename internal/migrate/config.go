@@ -416,9 +416,19 @@ func (m *migration) isEntry(dir, list string, e *yaml.Node) (is, there bool) {
 		return false, false
 	case list != "images" && !remote:
 		to := m.successor(at, "")
+		if to != at && m.isGenerated(at) {
+			m.know("%s is no longer in the kustomization beside it: its CRD is generated into config/crd/bases.", at)
+			return false, false
+		}
 		return !isObsolete.MatchString(at) && (to == "" || to == at), hasFile(m.files, at) || hasDir(m.files, at) || m.rendered[path.Join(at, "kustomization.yaml")] != nil
 	}
 	return dir != "config/manifests" || !strings.Contains(scalar(e, "patch"), "/volumes/0"), true // the old scaffold's, for OLM's certificates
+}
+
+// isGenerated says whether all that is in a file are CRDs of the project's types.
+func (m *migration) isGenerated(name string) bool {
+	list, err := readObjects(name, m.files[name].data)
+	return err == nil && len(list) > 0 && !slices.ContainsFunc(list, func(o *object) bool { return isOther(o) || !m.hasType(o) })
 }
 
 // writeDocuments writes the objects of a file, if they are others than before.
