@@ -13,6 +13,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/migrate"
 )
 
@@ -37,7 +38,7 @@ func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate
 		return err
 	}
 	there := f.In(dir)
-	steps := []func(context.Context, *cli.Factory, *migrate.Plan, *fileset.Set) error{tidy, generated, kept, compiled}
+	steps := []func(context.Context, *cli.Factory, *migrate.Plan, *fileset.Set) error{tidy, generated, built, kept, compiled}
 	for _, step := range steps {
 		if err := step(ctx, there, p, set); err != nil {
 			return err
@@ -223,6 +224,19 @@ func generated(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *filese
 	}
 	f.Warn("not everything was generated: %v", err)
 	p.Problems = append(p.Problems, migrate.Problem{File: generators, Text: strings.Join(strings.Fields(err.Error()), " ")})
+	return ctx.Err()
+}
+
+// built adds to the plan why the manifests cannot be built.
+func built(ctx context.Context, f *cli.Factory, p *migrate.Plan, _ *fileset.Set) error {
+	src := kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}
+	if !src.Has(cli.DeployDir) {
+		return nil
+	}
+	if _, err := kustomize.Build(ctx, src, cli.DeployDir); err != nil {
+		text := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "build "+cli.DeployDir+": ")
+		p.Problems = append(p.Problems, migrate.Problem{File: "kustomize build " + cli.DeployDir, Text: text})
+	}
 	return ctx.Err()
 }
 
