@@ -151,8 +151,9 @@ var unread = lazy.Delayed(`(\S+) requires\n(?:\s+\S+ requires\n)*\s+([^\s@]+)@(\
 // the reason why a package is not found.
 var unreadable = lazy.Delayed(`(?m)^(?:go: |\t\S+: )([^\s@]+)@([^\s:]+): `)
 
-// missing is how it says that it found no package for an import.
-var missing = lazy.Delayed(`(?m)^\t(\S+): (.+)$`)
+// notFound is how it says that no module has a package: the importer, the package
+// and why.
+var notFound = lazy.Delayed(`(?m)^(?:go: |\t)(\S+) imports\n\t(\S+\.\S*/\S+): (.+)$`)
 
 // unreachable is why not, where the module may well be there.
 var unreachable = lazy.Delayed(`dial tcp|[Tt]imeout|GOPROXY=off|resolve host|could not read|ermission denied`)
@@ -170,13 +171,17 @@ func Tidied(gomod, tidied []byte, output string) ([]byte, []Problem, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read go.mod: %w", err)
 	}
-	list, unread := slices.Clone(f.Require), unreadModules(output)
-	for _, m := range missing.FindAllStringSubmatch(output, -1) {
-		for _, r := range before.Require {
-			stays := slices.ContainsFunc(list, func(o *modfile.Require) bool { return o.Mod.Path == r.Mod.Path })
-			if !stays && strings.HasPrefix(m[1]+"/", r.Mod.Path+"/") && !strings.Contains(m[2], "does not contain package") {
-				list, unread = append(list, r), append(unread, r.Mod.String()+" (required by go.mod)")
-			}
+	list, lost, missing := slices.Clone(f.Require), unreadModules(output), []string(nil)
+	for _, m := range notFound.FindAllStringSubmatch(output, -1) {
+		i := slices.IndexFunc(before.Require, func(r *modfile.Require) bool {
+			stays := slices.ContainsFunc(f.Require, func(o *modfile.Require) bool { return o.Mod.Path == r.Mod.Path })
+			return !stays && strings.HasPrefix(m[2]+"/", r.Mod.Path+"/")
+		})
+		switch {
+		case i < 0, strings.Contains(m[3], "does not contain package"):
+			missing = append(missing, fmt.Sprintf("%s (imported by %s)", m[2], m[1]))
+		case !slices.Contains(list, before.Require[i]):
+			list, lost = append(list, before.Require[i]), append(lost, before.Require[i].Mod.String()+" (required by go.mod)")
 		}
 	}
 	if len(list) > len(f.Require) {
@@ -186,16 +191,16 @@ func Tidied(gomod, tidied []byte, output string) ([]byte, []Problem, error) {
 			return nil, nil, err
 		}
 	}
-	return tidied, unresolved(unread, output), nil
+	return tidied, unresolved(lost, missing), nil
 }
 
-func unresolved(unread []string, output string) []Problem {
-	help := "cannot read %s: set GOPRIVATE if the module is private, or require another version of it"
-	if len(unread) == 0 {
-		unread, help = missingPackages(output), "no module has %s: its importer needs a newer version, or another module in its place"
+func unresolved(lost, missing []string) []Problem {
+	names, help := lost, "cannot read %s: set GOPRIVATE if the module is private, or require another version of it"
+	if len(lost) == 0 {
+		names, help = missing, "no module has %s: its importer needs a newer version, or another module in its place"
 	}
 	var out []Problem
-	for _, name := range unread {
+	for _, name := range names {
 		if p := (Problem{File: "go.mod", Text: fmt.Sprintf(help, name)}); !slices.Contains(out, p) {
 			out = append(out, p)
 		}
@@ -215,27 +220,9 @@ func unreadModules(output string) []string {
 	return out
 }
 
-func missingPackages(output string) []string {
-	var out []string
-	importer := ""
-	for line := range strings.Lines(output) {
-		line = strings.TrimPrefix(strings.TrimSpace(line), "go: ")
-		if name, ok := strings.CutSuffix(line, " imports"); ok {
-			importer = name
-			continue
-		}
-		pkg, _, ok := strings.Cut(line, ": ")
-		if !ok || !strings.Contains(pkg, ".") || !strings.Contains(pkg, "/") || strings.ContainsAny(pkg, " \t") {
-			continue
-		}
-		out = append(out, fmt.Sprintf("%s (imported by %s)", pkg, importer))
-	}
-	return out
-}
-
 // beforeModules are versions of modules of Kubernetes from before they had
 // modules, which count as newer than those of today.
-var beforeModules = lazy.Delayed(`\b(k8s\.io/[a-z-]+)@v[0-9.]+\+incompatible`)
+var beforeModules = lazy.Delayed(`\b(k8s\.io/[a-z-]+)[@ ]v[0-9.]+\+incompatible`)
 
 // Pinned is a go.mod that leaves out what dependencies ask for and no build of
 // today can have, by what 'go mod tidy' made of it and said: versions of modules of
@@ -247,15 +234,8 @@ func Pinned(gomod, tidied []byte, output string) ([]byte, []Note, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read go.mod: %w", err)
 	}
-	t, err := modfile.ParseLax("go.mod", tidied, nil)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read go.mod: %w", err)
-	}
-	for _, r := range t.Require {
-		output += r.Mod.String() + "\n"
-	}
 	var notes []Note
-	for _, old := range beforeModules.FindAllStringSubmatch(output, -1) {
+	for _, old := range beforeModules.FindAllStringSubmatch(output+string(tidied), -1) {
 		for _, r := range f.Require {
 			replaced := slices.ContainsFunc(f.Replace, func(o *modfile.Replace) bool { return o.Old.Path == old[1] })
 			if r.Mod.Path != old[1] || replaced {

@@ -234,7 +234,11 @@ go: example.com/shop/cmd imports
 		"none":                               {"go: downloading example.com/x v1.0.0\n", nil},
 	} {
 		var got []string
-		for _, p := range unresolved(unreadModules(test.output), test.output) {
+		_, problems, err := Tidied([]byte("module a\n"), []byte("module a\n"), test.output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
 			got = append(got, p.Text)
 		}
 		if d := cmp.Diff(test.want, got); d != "" {
