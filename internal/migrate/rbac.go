@@ -238,6 +238,26 @@ func markReconcile(lines []string) pass {
 	}
 }
 
+var ofPackage = lazy.Delayed(`^//\s*\+kubebuilder:(rbac|webhook)`)
+
+// packageMarkers moves markers out of the comments of functions: the generator reads
+// only those that an empty line sets off.
+func packageMarkers(f *goFile) {
+	for fn := range f.Functions() {
+		var moved, rest string
+		for at := 0; fn.Doc != nil && at < len(fn.Doc.List); at++ {
+			if text := fn.Doc.List[at].Text + "\n"; ofPackage.MatchString(text) {
+				moved += text
+			} else {
+				rest += text
+			}
+		}
+		if moved != "" {
+			f.ReplaceRange(fn.Doc.Pos(), fn.Pos(), moved+"\n"+rest)
+		}
+	}
+}
+
 // The operator's role, as the generator makes it.
 const (
 	rolePath        = "config/rbac/role.yaml"

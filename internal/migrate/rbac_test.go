@@ -19,6 +19,18 @@ func newMigration(files map[string]string) *migration {
 	return m
 }
 
+func TestPackageMarkers(t *testing.T) {
+	const pods, carts = "// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n", "// +kubebuilder:rbac:groups=a,resources=carts,verbs=get\n"
+	const reconcile = "func Reconcile() {}"
+	runPasses(t, map[string]passCase{
+		"above the comment": {"", pods + carts + "// Reconcile does it.\n" + reconcile, "", pods + carts + "\n// Reconcile does it.\n" + reconcile},
+		"below the comment": {"", "// Reconcile does it.\n" + pods + reconcile, "", pods + "\n// Reconcile does it.\n" + reconcile},
+		"alone":             {"", pods + reconcile, "", pods + "\n" + reconcile},
+		"set off":           {"", pods + "\n// Reconcile does it.\n" + reconcile, "", ""},
+		"of something else": {"", "// Reconcile does it.\n// +marker\n" + reconcile, "", ""},
+	}, commonPasses(nil)...)
+}
+
 // rbacObject is a role, or a binding, of the operator of the tests.
 func rbacObject(kind, name, rest string) string {
 	return "apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind + "\nmetadata:\n  name: " + name + "\n" + rest + "---\n"

@@ -111,7 +111,7 @@ func (m *migration) hasCode(dir string) bool {
 
 // commonPasses are those for all Go code.
 func commonPasses(kinds map[string][]string) []pass {
-	return []pass{renameImports, conditions, clientAPI, managerOptions, eventHandlers, coreTypes, clusterName, fakeClients(kinds), loggers}
+	return []pass{renameImports, conditions, clientAPI, managerOptions, eventHandlers, coreTypes, clusterName, fakeClients(kinds), loggers, packageMarkers}
 }
 
 // projectFile is the text of the new PROJECT.
