@@ -41,6 +41,8 @@ func (m *migration) kubebuilderConfig() error {
 	return m.bareSamples()
 }
 
+const securedMetrics = " They are served on port 8443 by HTTPS now, and to those who may read them only: see config/default/manager_metrics_patch.yaml."
+
 var isNamespace = lazy.Delayed(`(?m)^kind: Namespace\s*$`)
 var roleName = lazy.Delayed(`(?m)^  name: ([-a-z0-9]+)`)
 
@@ -86,7 +88,7 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 	case !m.inUse(name):
 		m.drop(name, "nothing used it")
 		if name == "config/default/manager_auth_proxy_patch.yaml" {
-			m.know("The metrics had no proxy in front of them. They are served on port 8443 by HTTPS now, and to those who may read them only: see config/default/manager_metrics_patch.yaml.")
+			m.know("The metrics had no proxy in front of them." + securedMetrics)
 		}
 		return
 	case m.successor(name, "") != "", isObsolete.MatchString(name), m.isPristine(name, known):

@@ -69,10 +69,10 @@ type subject struct {
 	Name string `yaml:"name"`
 }
 
-// inDeploy says whether a file is one of deploy's manifests: no bundle, and no
-// template of a Helm chart.
+// inDeploy says whether a file is one of deploy's manifests: no bundle, none of an
+// older release, and no template of a Helm chart.
 func inDeploy(name string) bool {
-	return strings.HasPrefix(name, "deploy/") && isYAML(name) && !strings.HasPrefix(name, catalogDir+"/") && !strings.Contains(name, "/templates/")
+	return strings.HasPrefix(name, "deploy/") && isYAML(name) && !hasAnyPrefix(name, catalogDir+"/", "deploy/releases/") && !strings.Contains(name, "/templates/")
 }
 
 func (m *migration) deployFiles() []string {
@@ -156,6 +156,7 @@ func (m *migration) isNamespaced() bool {
 // deployment carries deploy over to config.
 func (m *migration) deployment() error {
 	m.markUnread()
+	m.know("Metrics were served to anyone, on the ports 8383 and 8686." + securedMetrics)
 	if err := m.markRules(); err != nil {
 		return err
 	}

@@ -81,6 +81,12 @@ func TestDeploy(t *testing.T) {
 				"internal/controller/memcached/memcached_controller.go": {"!other.io"},
 			},
 		},
+		"manifests of an older release": {
+			func(f map[string]string) {
+				f["deploy/releases/0.2.0/settings.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+			},
+			map[string][]string{"deploy/releases/0.2.0/settings.yaml": {"kind: ConfigMap"}, "config/extra/settings.yaml": {"!kind"}},
+		},
 		"another object": {
 			func(f map[string]string) {
 				f["deploy/settings.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
