@@ -372,20 +372,22 @@ func (p *oldProgram) scheme(s ast.Stmt) bool {
 
 // addScheme takes over a function that adds types to the scheme.
 func (p *oldProgram) addScheme(fn ast.Expr) bool {
-	local, _, ok := strings.Cut(p.file.Text(fn), ".")
+	local, member, _ := strings.Cut(p.file.Text(fn), ".")
 	at := p.imports[local]
 	switch {
-	case !ok || at == "":
+	case member == "" || at == "" || strings.HasPrefix(at, operatorSDK):
 		return false
 	case at == "k8s.io/client-go/kubernetes/scheme" || p.m.isOwnTypes(at):
 		return true
-	case !p.canImport(local):
-		return false
+	case p.canImport(local):
+		p.need(local)
+	default: // the new main program has a package of the project under that name
+		local = "other" + local
+		p.target.AddImport(p.today(at), local)
 	}
-	if line := p.file.Text(fn) + "(scheme)"; !slices.Contains(p.schemes, line) {
+	if line := local + "." + member + "(scheme)"; !slices.Contains(p.schemes, line) {
 		p.schemes = append(p.schemes, line)
 	}
-	p.need(local)
 	return true
 }
 
