@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -32,6 +31,11 @@ func (m *migration) rootFiles() error {
 	if v := m.versionOf(); v != "" { // a Makefile of the user's that sets it has the last word
 		const makefile = "Makefile"
 		m.put(makefile, []byte(m.instead(string(m.out[makefile].data), "VERSION ?= 0.0.1", "VERSION ?= "+v)))
+	}
+	for name := range m.files {
+		if strings.EqualFold(name, "README.md") {
+			delete(m.out, "README.md") // one directory cannot have both everywhere
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.rendered)) {
 		mine, there := m.files[name]
@@ -89,12 +93,12 @@ func (m *migration) buildContext() error {
 	return nil
 }
 
-// imported is what the module's code imports of the module: the directories in
-// its root, and *.go for the root itself.
+// imported is what the module's code, or the old main program, imports of the module:
+// the directories in its root, and *.go for the root itself.
 func (m *migration) imported() []string {
 	all := map[string]bool{}
 	for name, o := range m.out {
-		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || m.ignored(name) {
+		if path.Ext(name) != ".go" && name != keptMain || strings.HasSuffix(name, "_test.go") || m.ignored(name) {
 			continue
 		}
 		f, err := goedit.Parse(name, o.data)
@@ -103,8 +107,11 @@ func (m *migration) imported() []string {
 		}
 		for _, spec := range f.Tree.Imports {
 			if rest, ok := strings.CutPrefix(goedit.PathOf(spec)+"/", m.module+"/"); ok {
-				top, _, _ := strings.Cut(rest, "/")
-				all[cmp.Or(top, "*.go")] = true
+				top, _, deeper := strings.Cut(m.along(rest+"x"), "/") // the old main program has the old paths
+				if !deeper {
+					top = "*.go"
+				}
+				all[top] = true
 			}
 		}
 	}
