@@ -134,10 +134,8 @@ func (m *migration) compat(f *goFile) {
 	}
 	known := " ForceRunModeEnv LocalRunMode ClusterRunMode OperatorNameEnvVar WatchNamespaceEnvVar PodNameEnvVar ErrNoNamespace ErrRunLocal" +
 		" GetWatchNamespace GetOperatorName GetOperatorNamespace ResourceExists GetPod "
-	for _, member := range f.members(sdkK8sutil) {
-		if !strings.Contains(known, " "+member+" ") {
-			return // the rest is marked
-		}
+	if slices.ContainsFunc(f.members(sdkK8sutil), func(member string) bool { return !strings.Contains(known, " "+member+" ") }) {
+		return // the rest is marked
 	}
 	for _, spec := range f.Tree.Imports {
 		if strings.Trim(spec.Path.Value, `"`) == sdkK8sutil {

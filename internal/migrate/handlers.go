@@ -261,13 +261,10 @@ func (f *goFile) mapperText(e ast.Expr) string {
 	switch v := e.(type) {
 	case nil:
 		return "nil"
-	case *ast.FuncLit, *ast.CallExpr:
-		return f.Text(e)
 	case *ast.Ident:
-		if isFunc(v) {
-			return v.Name
+		if !isFunc(v) {
+			return v.Name + ".Map"
 		}
-		return v.Name + ".Map"
 	case *ast.UnaryExpr, *ast.CompositeLit:
 		return "(" + f.Text(e) + ").Map"
 	}

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/version"
 	"maps"
@@ -37,10 +38,9 @@ func (m *migration) modules() error {
 		}
 	}
 	for _, r := range m.successors() {
-		newer := slices.ContainsFunc(list, func(o *modfile.Require) bool {
+		if !slices.ContainsFunc(list, func(o *modfile.Require) bool {
 			return o.Mod.Path == r.Mod.Path && semver.Compare(o.Mod.Version, r.Mod.Version) > 0
-		})
-		if !newer {
+		}) {
 			list = append(list, r)
 		}
 	}
@@ -163,12 +163,9 @@ var unreachable = lazy.Delayed(`dial tcp|[Tt]imeout|GOPROXY=off|resolve host|cou
 // could not read what a module requires, all else follows from that, and only that
 // is listed.
 func Tidied(gomod, tidied []byte, output string) ([]byte, []Problem, error) {
-	before, err := modfile.ParseLax("go.mod", gomod, nil)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read go.mod: %w", err)
-	}
+	before, errBefore := modfile.ParseLax("go.mod", gomod, nil)
 	f, err := modfile.Parse("go.mod", tidied, nil)
-	if err != nil {
+	if err := errors.Join(errBefore, err); err != nil {
 		return nil, nil, fmt.Errorf("read go.mod: %w", err)
 	}
 	list, lost, missing := slices.Clone(f.Require), unreadModules(output), []string(nil)

@@ -238,22 +238,18 @@ func markReconcile(lines []string) pass {
 	}
 }
 
-var ofPackage = lazy.Delayed(`^//\s*\+kubebuilder:(rbac|webhook)`)
+var ofPackage = lazy.Delayed(`(?m)^//[ \t]*\+kubebuilder:(rbac|webhook).*\n`)
 
 // packageMarkers moves markers out of the comments of functions: the generator reads
 // only those that an empty line sets off.
 func packageMarkers(f *goFile) {
 	for fn := range f.Functions() {
-		var moved, rest string
-		for at := 0; fn.Doc != nil && at < len(fn.Doc.List); at++ {
-			if text := fn.Doc.List[at].Text + "\n"; ofPackage.MatchString(text) {
-				moved += text
-			} else {
-				rest += text
-			}
+		if fn.Doc == nil {
+			continue
 		}
-		if moved != "" {
-			f.ReplaceRange(fn.Doc.Pos(), fn.Pos(), moved+"\n"+rest)
+		doc := f.Between(fn.Doc.Pos(), fn.Pos())
+		if moved := strings.Join(ofPackage.FindAllString(doc, -1), ""); moved != "" {
+			f.ReplaceRange(fn.Doc.Pos(), fn.Pos(), moved+"\n"+ofPackage.ReplaceAllString(doc, ""))
 		}
 	}
 }
