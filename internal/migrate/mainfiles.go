@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed" // the digests
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -186,6 +188,9 @@ func (m *migration) writeMain(p *oldProgram) error {
 	}
 	if err := p.elect(); err != nil {
 		return err
+	}
+	if p.setup == "" && len(p.left) > 0 && bytes.Contains(m.out[project.FileName].data, []byte("controller: true")) {
+		p.setup = "\t" + todoLine("no controller is set up: do that here as in %s", keptMain) + "\n"
 	}
 	for _, part := range []struct{ marker, lines string }{{"scheme", schemes}, {"builder", p.setup}} {
 		if marker := "// +kubebuilder:scaffold:" + part.marker; f.InsertAbove(marker, part.lines) != nil {

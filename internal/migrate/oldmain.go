@@ -176,13 +176,11 @@ func (p *oldProgram) leave(from, to int) {
 	p.left = append(p.left, Note{from, fmt.Sprintf("not in %s: %s", newMain, strings.Join(strings.Fields(text), " "))})
 }
 
-// setUps are the functions that set controllers up: the method of a reconciler,
-// and the function of operator-sdk v0.x for all that a package has.
-var setUps = []string{"SetupWithManager", "AddToManager"}
-
-// setupCall is the call of one of these that a statement makes, with nothing
-// done but to report its error; nil for any other.
-func setupCall(s ast.Stmt) *ast.CallExpr {
+// setupCall is the call that sets controllers up in a statement which does nothing
+// else but to report its error; nil for any other. It is that of a reconciler's method, of
+// the function that operator-sdk v0.x had for all of a package, or of another function of
+// the project that takes the manager.
+func (p *oldProgram) setupCall(s ast.Stmt) *ast.CallExpr {
 	if check, ok := s.(*ast.IfStmt); ok && check.Init != nil && check.Else == nil {
 		s = check.Init
 	}
@@ -191,10 +189,15 @@ func setupCall(s ast.Stmt) *ast.CallExpr {
 		return nil
 	}
 	call, ok := a.Rhs[0].(*ast.CallExpr)
-	if !ok || !slices.Contains(setUps, callee(call)) || len(call.Args) == 0 {
+	if !ok || len(call.Args) == 0 {
 		return nil
 	}
-	return call
+	pkg, _, _ := strings.Cut(p.file.Text(call.Fun), ".")
+	own := strings.HasPrefix(p.imports[pkg], p.m.module+"/") && isNamed(call.Args[0], "mgr") && isNamed(a.Lhs[0], "err") && callee(call) != setupWebhook
+	if own || slices.Contains([]string{"SetupWithManager", "AddToManager"}, callee(call)) {
+		return call
+	}
+	return nil
 }
 
 // reconcilerOf is the expression that makes the reconciler of a call of
@@ -223,11 +226,11 @@ func (p *oldProgram) portableReconciler(e ast.Expr) bool {
 
 // wire takes over a statement that sets up a controller of the project.
 func (p *oldProgram) wire(s ast.Stmt) bool {
-	call := setupCall(s)
+	call := p.setupCall(s)
 	if call == nil {
 		return false
 	}
-	if callee(call) == "AddToManager" {
+	if callee(call) != "SetupWithManager" {
 		return p.wireAll(call)
 	}
 	e := reconcilerOf(call)
@@ -263,14 +266,14 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	return true
 }
 
-// wireAll takes over a call that sets up all controllers of a package.
+// wireAll takes over a call that sets up all that a package has.
 func (p *oldProgram) wireAll(call *ast.CallExpr) bool {
 	if !p.portable(call) {
 		p.setup += p.marked(call, "sets controllers up: do that here")
 		return true
 	}
 	p.use(call)
-	p.setup += fmt.Sprintf("\tif err := %s; err != nil {\n\t\tsetupLog.Error(err, \"Failed to create controllers\")\n\t\tos.Exit(1)\n\t}\n", p.file.Text(call))
+	p.setup += fmt.Sprintf("\tif err := %s; err != nil {\n\t\tsetupLog.Error(err, \"Failed to set up\", \"function\", %q)\n\t\tos.Exit(1)\n\t}\n", p.file.Text(call), p.file.Text(call.Fun))
 	return true
 }
 

@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 		"breaks": {breaks: []Problem{{"a.yaml", 1, 2, "spec.x is gone"}},
 			want: head + none + "\n## Breaks objects\n\nThe CRDs were other ones before. Objects that are stored, or those who write them, may depend on these:\n\n- [ ] `a.yaml:1:2`: spec.x is gone\n" + then},
 		"the old main program": {files: []Entry{{Path: keptMain, Status: Needs, Notes: []Note{{3, "do it"}}}},
-			want: head + some + "`" + keptMain + "` is your old main program, which is not compiled. `" + newMain + "` sets up the controllers, types and webhooks;\ncopy to it what else you need, then delete the old one.\n\n- [ ] `" + keptMain + ":3`: do it\n" + then},
+			want: head + some + "`" + keptMain + "` is your old main program, which is not compiled. `" + newMain + "` has what could be carried over;\ncopy to it what else you need, then delete the old one.\n\n- [ ] `" + keptMain + ":3`: do it\n" + then},
 		"new, clean and changed ones are not listed": {files: []Entry{{Path: "a", Status: New}, {Path: "b", Status: Clean}, {Path: "c", Status: Changed}}, want: head + none + then},
 		"a line and a file": {files: []Entry{{Path: "a.go", Status: Needs, Notes: []Note{{3, "do it"}, {9, "and that"}}}, {Path: "b", Status: Needs, Notes: []Note{{0, "look"}}}},
 			want: head + some + "- [ ] `a.go:3`: do it\n- [ ] `a.go:9`: and that\n- [ ] `b`: look\n" + then},
