@@ -262,6 +262,10 @@ func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 	if err := f.Write(ctx, set, false); err != nil {
 		return err
 	}
+	ignored, _, err := f.Git(ctx, strings.NewReader(strings.Join(set.Paths(), "\x00")), "check-ignore", "-z", "--stdin")
+	if first, rest, _ := strings.Cut(ignored, "\x00"); err == nil { // some are
+		f.Warn("git ignores %s that migrate wrote, such as %s: change .gitignore, or add them with 'git add -f'", cli.Count(1+strings.Count(rest, "\x00"), "file"), first)
+	}
 	return reportMigrated(f, o, p, set)
 }
 
