@@ -37,7 +37,7 @@ func writeWithLibrary(t *testing.T) *hosttest.World {
 	write("memcached-operator/third/go.mod", "module example.com/third\n\ngo 1.13\n")
 	write("memcached-operator/third/third.go", "package third\n\n// Size is three.\nconst Size = 3\n")
 	write("memcached-operator/pkg/sizes/sizes.go", "package sizes\n\nimport (\n\t\"example.com/lib\"\n\t\"example.com/third\"\n)\n\n// Sum is four.\nconst Sum = lib.Size + third.Size\n")
-	write("memcached-operator/pkg/sizes/rules.go", "package sizes\n\n// F has a rule for what is not in the group.\n// +kubebuilder:rbac:groups=apps,resources=pods,verbs=get\nfunc F() {}\n")
+	write("memcached-operator/pkg/sizes/rules.go", "package sizes\n\n// F has a rule for what is not in the group.\n// +kubebuilder:rbac:groups=apps,resources=pods,verbs=get\nconst F = 1\n")
 	name := filepath.Join(w.Dir, "go.mod")
 	text, err := os.ReadFile(name)
 	if err != nil {

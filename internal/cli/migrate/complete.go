@@ -143,17 +143,15 @@ func tidy(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join(f.Host.Dir, name))
+		var problems []migrate.Problem
+		if was, _ := set.Get(name); err == nil && name == "go.mod" {
+			data, problems, err = migrate.Tidied(was.Data, data, said)
+		}
+		p.Problems = append(p.Problems, problems...)
+		if err == nil {
+			err = replaceIn(set, name, data)
+		}
 		if err != nil {
-			return err
-		}
-		if was, _ := set.Get(name); name == "go.mod" {
-			var problems []migrate.Problem
-			if data, problems, err = migrate.Tidied(was.Data, data, said); err != nil {
-				return err
-			}
-			p.Problems = append(p.Problems, problems...)
-		}
-		if err := replaceIn(set, name, data); err != nil {
 			return err
 		}
 	}
