@@ -241,8 +241,7 @@ func Pinned(gomod, tidied []byte, output string) ([]byte, []Note, error) {
 			notes = append(notes, Note{Text: fmt.Sprintf("go.mod has a replacement of %s by its version %s: a dependency requires %s, which counts as newer.", old[1], r.Mod.Version, old[0])})
 		}
 	}
-	notes = append(notes, exclude(f, output)...)
-	if len(notes) == 0 {
+	if notes = append(notes, exclude(f, output)...); len(notes) == 0 {
 		return gomod, nil, nil
 	}
 	data, err := f.Format()
