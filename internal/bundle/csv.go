@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
@@ -86,7 +87,12 @@ func (b *csvBuilder) identify() error {
 	name := b.csv.GetName()
 	// Bases of very old scaffolds have a placeholder in their name.
 	if b.in.Version != "" || name == "" || strings.HasSuffix(name, ".vX.Y.Z") {
-		b.set(b.in.Package+".v"+version, origin, "metadata", "name")
+		name = b.in.Package + ".v" + version
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			fixed, _, _ := strings.Cut(version, "+")
+			return clierr.Usagef("write it as "+strings.ToLower(fixed), "version %q: no cluster accepts a ClusterServiceVersion named %s", version, name)
+		}
+		b.set(name, origin, "metadata", "name")
 	}
 	return nil
 }

@@ -117,6 +117,8 @@ func TestRefusals(t *testing.T) {
 		"v before the version": {func(in *Input) { in.Version = "v0.1.0" }, `"v0.1.0" is not a semantic version`, "write it as 0.1.0"},
 		"half a version":       {func(in *Input) { in.Version = "1.0" }, `"1.0" is not a semantic version`, "use a version such as 0.1.0"},
 		"leading zero":         {func(in *Input) { in.Version = "01.0.0" }, "is not a semantic version", "use a version"},
+		"build metadata":       {func(in *Input) { in.Version = "1.0.0+build" }, "no cluster accepts a ClusterServiceVersion named shop.v1.0.0+build", "write it as 1.0.0"},
+		"upper case":           {func(in *Input) { in.Version = "1.0.0-RC.1" }, "no cluster accepts a ClusterServiceVersion named shop.v1.0.0-RC.1", "write it as 1.0.0-rc.1"},
 		"package":              {func(in *Input) { in.Package = "Shop" }, `package "Shop" is not a DNS label`, "use lower-case"},
 		"two that differ": {func(in *Input) {
 			in.Objects = append(in.Objects, parse(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop-system, labels: {a: b}}}")...)
@@ -133,6 +135,9 @@ func TestRefusals(t *testing.T) {
 	}
 	in := input(t)
 	in.Objects = append(in.Objects, in.Objects[0]) // twice the same is no matter
+	in.Version, in.Base = "", NewBase("shop", false)
+	in.Base.SetName("shop.v1.0.0") // and the name is not made from the version here
+	put(in.Base.Object, "1.0.0+build", "spec", "version")
 	if _, err := Render(in); err != nil {
 		t.Error(err)
 	}
