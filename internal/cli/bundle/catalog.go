@@ -171,6 +171,8 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 	file := f.Host.Path(o.fromIndex)
 	info, err := os.Stat(file)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && isPath(o.fromIndex):
+		return nil, clierr.Usagef("name a directory or a file", "there is no catalog %s", o.fromIndex)
 	case absent(o.fromIndex, err):
 		named := image.IsExplicit(o.fromIndex) // else it is meant to be a directory, or an image of this machine
 		c, err := FetchCatalog(ctx, f, image.OpenOptions{Image: o.fromIndex, Access: registry.Access{UseHTTP: o.useHTTP}, Offline: !named, RegistryFirst: true, RegistryOnly: o.push})
