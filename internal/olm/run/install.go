@@ -193,7 +193,7 @@ func (in *installer) plan(ctx context.Context) error {
 		in.action == Upgraded && supports(modesOf(in.before.installed()), in.group.mode, in.Namespace) != "") {
 		in.action = Reinstalled
 	}
-	if err := in.checkSecrets(ctx); err != nil || in.action != Installed {
+	if err := in.checkSecrets(ctx); err != nil || in.action != Installed && !in.group.moved {
 		return err
 	}
 	return in.refuseConflict(ctx)

@@ -62,11 +62,13 @@ func TestPlan(t *testing.T) {
 			err: "carts.shop.example.com is already provided by ClusterServiceVersion far/shop.v0.0.1, which watches all namespaces", hint: "mysdk run bundle BUNDLE -n far"},
 		"an API that is taken elsewhere": {world: nsYAML + taken("{targetNamespaces: [far]}"), options: Options{Mode: Mode{Type: allNamespaces}}, fails: true, err: "which watches namespace far"},
 		"an upgrade of what has the API": {world: nsYAML + taken("{}") + ours("{installedCSV: shop.v0.0.1}") + liveCSV("1", "Succeeded"), action: Upgraded, mode: "AllNamespaces", channel: "alpha", group: true},
-		"a copy is no operator":          {world: nsYAML + strings.Replace(taken("{}"), "name: shop.v0.0.1,", "name: shop.v0.0.1, labels: {olm.copiedFrom: x},", 1), action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
-		"a long name":                    {world: nsYAML, pkg: strings.Repeat("x", 50), err: "-catalog-server: must be no more than 63 characters", hint: "--no-push", fails: true},
-		"a longer name":                  {world: nsYAML, pkg: strings.Repeat("x", 56), options: Options{Embedded: true}, err: "-catalog: must be no more than 63", fails: true},
-		"a long name elsewhere":          {world: nsYAML, pkg: strings.Repeat("x", 50), options: Options{Embedded: true}, action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
-		"wrong mode":                     {world: nsYAML, options: Options{Mode: Mode{Type: ownNamespace}}, err: "it does not support OwnNamespace"},
+		"namespaces that another has": {world: nsYAML + groupYAML + taken("{targetNamespaces: [two]}") + ours("{installedCSV: shop.v0.0.1}") + liveCSV("1", "Succeeded"),
+			options: Options{Mode: Mode{Type: allNamespaces}}, fails: true, err: "which watches namespace two"},
+		"a copy is no operator": {world: nsYAML + strings.Replace(taken("{}"), "name: shop.v0.0.1,", "name: shop.v0.0.1, labels: {olm.copiedFrom: x},", 1), action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
+		"a long name":           {world: nsYAML, pkg: strings.Repeat("x", 50), err: "-catalog-server: must be no more than 63 characters", hint: "--no-push", fails: true},
+		"a longer name":         {world: nsYAML, pkg: strings.Repeat("x", 56), options: Options{Embedded: true}, err: "-catalog: must be no more than 63", fails: true},
+		"a long name elsewhere": {world: nsYAML, pkg: strings.Repeat("x", 50), options: Options{Embedded: true}, action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
+		"wrong mode":            {world: nsYAML, options: Options{Mode: Mode{Type: ownNamespace}}, err: "it does not support OwnNamespace"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
