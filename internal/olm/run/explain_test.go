@@ -200,6 +200,11 @@ func TestWhyRemove(t *testing.T) {
 		t.Errorf("without a Subscription: %s", got)
 	}
 	in.before.subscription = worldOf(t, subWith+"{installedCSV: a, currentCSV: a}").objects[0]
+	in.before.stalled = kube.Named(olmV1alpha1, "ClusterServiceVersion", "ns", "b")
+	if got := in.whyRemove(); got != "the upgrade to b was not completed" {
+		t.Errorf("after an upgrade that was interrupted or has failed: %s", got)
+	}
+	in.before.stalled = nil
 	if d := cmp.Diff([]string{"a", "shop.v0.0.2"}, in.standing()); d != "" {
 		t.Errorf("standing (-want +got):\n%s", d)
 	}

@@ -137,7 +137,7 @@ func (l *lab) testRefusedUpgrade(t *testing.T) {
 			}
 		}
 	}))
-	if err != nil || !runs || named != l.csv("0.0.2") || got.Action != Upgraded || got.Replaced != l.csv("0.0.1") {
+	if err != nil || !runs || !l.says("the upgrade to it was not completed, and ") || named != l.csv("0.0.2") || got.Action != Upgraded || got.Replaced != l.csv("0.0.1") {
 		t.Errorf("%+v, %v, said %q, the operator ran meanwhile: %v, the Subscription named %s", got, err, l.said, runs, named)
 	}
 	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {

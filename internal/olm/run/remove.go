@@ -43,7 +43,7 @@ func (in *installer) remove(ctx context.Context) error {
 // would make the CSV again by what it remembers of the one before.
 func (in *installer) retreat(ctx context.Context, source *unstructured.Unstructured) error {
 	stalled, old := in.before.stalled, text(in.before.subscription, "status", "installedCSV")
-	in.Say("Removing %s first: the upgrade to it failed, and %s is upgraded again", kube.RefOf(stalled), old)
+	in.Say("Removing %s first: the upgrade to it was not completed, and %s is upgraded again", kube.RefOf(stalled), old)
 	// Changes nothing: whoever may not write the status is told before it is too late.
 	if err := in.client.MergeStatus(ctx, in.before.subscription, map[string]any{}); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (in *installer) whyRemove() string {
 	case in.before.subscription == nil:
 		return "it has been left behind without a Subscription"
 	case in.before.stalled != nil:
-		return "the upgrade to " + in.before.stalled.GetName() + " failed"
+		return "the upgrade to " + in.before.stalled.GetName() + " was not completed"
 	case changed && slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.GetName()):
 		return "the bundle has changed under the same version"
 	case in.group.moved:
