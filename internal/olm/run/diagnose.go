@@ -178,19 +178,31 @@ func (c *chain) checkOperator(ctx context.Context, r Reader, csv *unstructured.U
 	// A CSV that has failed for a reason of its own has no pods to look at, or
 	// old ones. One that only waits knows less than what it waits for.
 	if f := c.checkCSV(csv); f != nil && f.after != waitOnly {
+		// OLM replaces only what works, and its pods may already run the new program.
+		if old := c.csvs.in(csv.GetNamespace()).find(text(csv, "spec", "replaces")); old != nil && text(csv, "status", "reason") == "RequirementsNotMet" {
+			f = cmp.Or(c.checkDeployments(ctx, r, c.deployments.ownedBy(old)), f)
+		}
 		return f, nil
 	}
 	deployments := c.deployments.ownedBy(csv)
-	for _, d := range deployments {
-		if f := c.checkDeployment(ctx, r, d); f != nil {
-			return f, nil
-		}
+	if f := c.checkDeployments(ctx, r, deployments); f != nil {
+		return f, nil
 	}
 	f, err := c.checkRights(ctx, r, c.podsOf(deployments))
 	if f != nil || err != nil {
 		return f, err
 	}
 	return c.checkCSV(csv), nil
+}
+
+// checkDeployments is what is wrong with the first of them that is not healthy.
+func (c *chain) checkDeployments(ctx context.Context, r Reader, deployments objects) *Finding {
+	for _, d := range deployments {
+		if f := c.checkDeployment(ctx, r, d); f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 func (c *chain) podsOf(deployments objects) objects {

@@ -256,6 +256,12 @@ status: {phase: Installing, plan: [{resource: {kind: ClusterServiceVersion, name
 			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 1, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 2}}}]}`,
 			log:   "starting\npanic: no cart\n",
 			want:  "Pod ns/shop-manager-abc-1: container manager ends with exit code 2 again and again: panic: no cart", hint: "--previous"},
+		"operator crashes before it is replaced": { // its pods run what the next version brings
+			world: subWith + `{currentCSV: shop.v2, installedCSV: shop.v2}` + sourceYAML + csvYAML + installing + deploymentYAML +
+				podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 1, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 3}}}]}` +
+				strings.NewReplacer("shop.v1", "shop.v2", "csv-1", "csv-2", "spec:", "spec:\n  replaces: shop.v1").Replace(csvYAML) +
+				`{phase: Pending, reason: RequirementsNotMet, requirementStatus: [{kind: ServiceAccount, name: shop, status: PresentNotSatisfied, message: Service account is owned by another ClusterServiceVersion}]}`,
+			want: "Pod ns/shop-manager-abc-1: container manager ends with exit code 3 again and again", hint: "--previous"},
 		"operator crashes in production": {
 			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 1, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 1}}}]}`,
 			log:   `{"level":"error","ts":1.5,"logger":"setup","msg":"problem running manager","error":"open /certs/tls.crt: no such file","stacktrace":"main.main\n\t/src/cmd/main.go:9"}` + "\n",
