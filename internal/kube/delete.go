@@ -31,6 +31,7 @@ type DeleteOptions struct {
 	DryRun    bool          // the server checks everything and deletes nothing
 	Progress  func(Result)  // called when an object is gone; nil is fine
 	Force     bool          // Uninstall removes finalizers and conversions first
+	Orphan    bool          // what the objects own stays
 }
 
 // Delete removes objs in the reverse of the order of Apply, and waits for each
@@ -146,6 +147,9 @@ func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, 
 	// Background: dependents go by the garbage collector, and finalizers hold
 	// the object itself no longer than they must.
 	propagation := metav1.DeletePropagationBackground
+	if o.Orphan {
+		propagation = metav1.DeletePropagationOrphan
+	}
 	uid := live.GetUID()
 	opts := metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid}}
 	if o.DryRun {

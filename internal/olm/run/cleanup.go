@@ -64,8 +64,11 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 	if err := cl.find(ctx); err != nil {
 		return Cleaned{}, err
 	}
+	// The plans know what they have made: they go last, for a cleanup after one that was interrupted.
 	opts := kube.DeleteOptions{Timeout: o.Timeout, Progress: o.Progress}
-	if err := endPlans(ctx, c, cl.sub, o.Namespace, cl.csvNames(), opts); err != nil {
+	keeping := opts
+	keeping.Orphan = true
+	if err := endPlans(ctx, c, cl.sub, o.Namespace, cl.csvNames(), keeping); err != nil {
 		return Cleaned{}, err
 	}
 	if err := cl.tellShared(ctx); err != nil {
@@ -143,17 +146,17 @@ func (cl *cleaner) find(ctx context.Context) error {
 	if cl.sub == nil && len(cl.csvs) == 0 && !isOurs(source) && len(content) == 0 {
 		return cl.notFound(subs)
 	}
-	if err := cl.findPlanned(ctx); err != nil {
+	plans, err := list(ctx, cl.reader, olmV1alpha1, "InstallPlan", cl.Namespace)
+	if err != nil {
 		return err
 	}
-	if err := cl.findKinds(ctx); err != nil {
-		return err
-	}
+	cl.findPlanned(plans)
+	cl.findKinds(plans)
 	mine := cl.csvNames()
 	for _, u := range cl.csvs {
 		cl.crds = append(cl.crds, olm.OwnedCRDs(u)...)
 	}
-	if cl.leases, err = leaderLeases(ctx, cl.reader, cl.Namespace, mine...); err != nil {
+	if cl.leases, err = leaderLeases(ctx, cl.reader, cl.Namespace, cl.csvs.names()...); err != nil {
 		return err
 	}
 	slices.Sort(cl.crds)
@@ -165,38 +168,27 @@ func (cl *cleaner) find(ctx context.Context) error {
 	return nil
 }
 
-// findPlanned reads what the Subscription has OLM make: there may be no CSV of it yet.
-func (cl *cleaner) findPlanned(ctx context.Context) error {
+// findPlanned reads what OLM makes by the plans: of a CSV that is to come, or that an
+// interrupted cleanup has removed, nothing else says that it is the package's.
+func (cl *cleaner) findPlanned(plans objects) {
 	cl.planned = csvsOfSubscription(cl.sub)
-	name := text(cl.sub, "status", "installPlanRef", "name")
-	if name == "" {
-		return nil
-	}
-	plan, err := cl.reader.Read(ctx, kube.Named(olmV1alpha1, "InstallPlan", cl.Namespace, name))
-	if err != nil {
-		return err
-	}
-	for _, u := range csvsOf(plan) {
-		if packageOf(u) == cl.pkg {
-			cl.planned = append(cl.planned, u.GetName())
+	for _, plan := range plans {
+		for _, u := range csvsOf(plan) {
+			if packageOf(u) == cl.pkg {
+				cl.planned = append(cl.planned, u.GetName())
+			}
+		}
+		// What OLM has to unpack first is known by its properties.
+		for _, lookup := range entries(plan, "status", "bundleLookups") {
+			if propertyOf(text(lookup, "properties"), "olm.package").PackageName == cl.pkg {
+				cl.planned = append(cl.planned, text(lookup, "identifier"))
+			}
 		}
 	}
-	// What OLM has to unpack first is known by its properties.
-	for _, lookup := range entries(plan, "status", "bundleLookups") {
-		if propertyOf(text(lookup, "properties"), "olm.package").PackageName == cl.pkg {
-			cl.planned = append(cl.planned, text(lookup, "identifier"))
-		}
-	}
-	return nil
 }
 
-// findKinds reads what objects the InstallPlans have made. They go
-// with the Subscription, so this comes first.
-func (cl *cleaner) findKinds(ctx context.Context) error {
-	plans, err := list(ctx, cl.reader, olmV1alpha1, "InstallPlan", cl.Namespace)
-	if err != nil {
-		return err
-	}
+// findKinds reads what objects the InstallPlans have made.
+func (cl *cleaner) findKinds(plans objects) {
 	cl.kinds = []schema.GroupVersionKind{
 		gvk("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"), gvk("rbac.authorization.k8s.io/v1", "ClusterRole"),
 	}
@@ -217,7 +209,6 @@ func (cl *cleaner) findKinds(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
 }
 
 // owns reports whether a CSV is of the package: the Subscription names it, or

@@ -144,10 +144,10 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 			t.Errorf("%s is there", result.CSV)
 		}
 	})
-	for _, kind := range []string{"OperatorGroup", "CatalogSource"} {
+	for _, kind := range []string{"Subscription", "ClusterServiceVersion", "OperatorGroup", "CatalogSource"} {
 		t.Run("a cleanup that ends after the "+kind+" is finished by the next", func(t *testing.T) {
 			if kind == "CatalogSource" {
-				hosttest.LeaveToNightly(t, "the next one goes on as after the other kind")
+				hosttest.LeaveToNightly(t, "the next one goes on as after the other kinds")
 			}
 			l.t = t
 			if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
@@ -163,13 +163,17 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 			if _, err := Cleanup(ctx, l.client, l.name, o); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			crds := kind == "OperatorGroup" // later OLM's label is gone
+			crds := kind != "CatalogSource" // then OLM's label is gone
 			if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = crds }); err != nil || crds != (l.crd() == nil) {
 				t.Fatalf("the CRD is there: %v, %v", l.crd() != nil, err)
 			}
 			operator, err := l.client.Read(t.Context(), kube.Named(olmV1, "Operator", "", l.name+"."+l.name))
 			if err != nil || operator != nil || l.read("v1", "ConfigMap", l.name+"-catalog-0") != nil || l.read(olmV1alpha1, "CatalogSource", l.name+"-catalog") != nil {
 				t.Errorf("the Operator %v or the catalog is there, %v", operator != nil, err)
+			}
+			plans, err := l.client.List(t.Context(), gvk(olmV1alpha1, "InstallPlan"), kube.ListOptions{Namespace: l.name})
+			if err != nil || len(plans) > 0 || l.read("rbac.authorization.k8s.io/v1", "Role", "shop-viewer") != nil {
+				t.Errorf("an InstallPlan of %d or the Role is there, %v", len(plans), err)
 			}
 		})
 	}

@@ -119,6 +119,7 @@ spec:
   scope: Namespaced
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `, l.name)},
+		"manifests/role.yaml": {Data: []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: shop-viewer}\nrules: []\n")},
 		"manifests/csv.yaml": {Data: fmt.Appendf(nil, `apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata: {name: %[3]s.v%[1]s}
