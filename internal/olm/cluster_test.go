@@ -275,7 +275,15 @@ func testUninstall(t *testing.T, l *lab, before map[string]bool) {
 		t.Errorf("a refused Uninstall() has changed %+v", s.Unhealthy())
 	}
 	l.apply(manifests(t, "{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: mine, namespace: operators}}"))
+	served := manifests(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: shop-catalog-0, namespace: operators, labels: {mysdk.dev/run: shop}}}",
+		"{apiVersion: v1, kind: Secret, metadata: {name: pull, namespace: shop, labels: {mysdk.dev/run: shop}}}")
+	l.apply(served)
 	done, err := l.uninstall(true)
+	for _, u := range served {
+		if l.read(u) != nil {
+			t.Errorf("%s of a catalog is there", kube.RefOf(u))
+		}
+	}
 	catalog := kube.RefOf(manifests(t, "{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: memcached, namespace: shop}}")[0])
 	want := Uninstalled{
 		Version: Version, Kept: []string{"memcacheds.cache.example.com"},

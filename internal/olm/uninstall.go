@@ -248,21 +248,28 @@ func incidental(o *unstructured.Unstructured) bool {
 }
 
 // leftovers are the objects without an owner that OLM has made for operators
-// and groups of them. Their CRDs are not among them.
+// and groups of them, and what served the catalogs that runs have made. The
+// operators' CRDs are not among them.
 func (u *uninstaller) leftovers(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 	var left []*unstructured.Unstructured
-	for _, gvk := range []schema.GroupVersionKind{
-		{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
-		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
-		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
-		rbac.WithKind("ClusterRoleBinding"), rbac.WithKind("ClusterRole"), rbac.WithKind("RoleBinding"), rbac.WithKind("Role"),
+	for _, of := range []struct {
+		label string
+		group string
+		kinds []string
+	}{
+		{managedLabel, "apiregistration.k8s.io", []string{"APIService"}},
+		{managedLabel, "admissionregistration.k8s.io", []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"}},
+		{managedLabel, "rbac.authorization.k8s.io", []string{"ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"}},
+		{RunLabel, "apps", []string{"Deployment"}},
+		{RunLabel, "", []string{"Service", "ConfigMap", "Secret"}},
 	} {
-		list, err := u.List(ctx, gvk, kube.ListOptions{Selector: managedLabel})
-		if err != nil {
-			return nil, err
+		for _, name := range of.kinds {
+			list, err := u.List(ctx, schema.GroupVersionKind{Group: of.group, Version: "v1", Kind: name}, kube.ListOptions{Selector: of.label})
+			if err != nil {
+				return nil, err
+			}
+			left = append(left, list...)
 		}
-		left = append(left, list...)
 	}
 	return left, nil
 }
