@@ -343,7 +343,7 @@ func (cl *cleaner) awaitGone(ctx context.Context, opts kube.DeleteOptions) error
 	if err := cl.unlabelCRDs(ctx); err != nil {
 		return err
 	}
-	for _, k := range append(cl.kinds, gvk("apps/v1", "Deployment"), gvk(olmV1alpha1, "InstallPlan"), gvk(olmV2, "OperatorCondition")) {
+	for _, k := range append(cl.kinds, gvk("apps/v1", "Deployment"), gvk(olmV2, "OperatorCondition")) {
 		left, err := cl.leftOf(ctx, k)
 		if err != nil {
 			return err
@@ -352,16 +352,30 @@ func (cl *cleaner) awaitGone(ctx context.Context, opts kube.DeleteOptions) error
 			return err
 		}
 	}
+	plans, err := cl.plansLeft(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := cl.client.Delete(ctx, plans, quiet(opts)); err != nil {
+		return err
+	}
 	// A CSV once more: an InstallPlan that OLM was busy with as it was deleted
 	// brings it back, or makes it only then.
 	if _, err := cl.client.Delete(ctx, slices.Concat(cl.leases, namedCSVs(cl.Namespace, cl.csvNames())), quiet(opts)); err != nil {
 		return err
 	}
-	_, err := cl.client.Delete(ctx, []*unstructured.Unstructured{kube.Named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace)}, quiet(opts))
+	_, err = cl.client.Delete(ctx, []*unstructured.Unstructured{kube.Named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace)}, quiet(opts))
 	if apierrors.IsForbidden(err) {
 		return nil // it is in nobody's way
 	}
 	return err
+}
+
+// plansLeft are the package's InstallPlans but those that others wait for.
+func (cl *cleaner) plansLeft(ctx context.Context) (objects, error) {
+	mine := cl.csvNames()
+	plans, err := plansOf(ctx, cl.reader, cl.Namespace, mine)
+	return plans.where(func(p *unstructured.Unstructured) bool { return !shared(p, mine) }), err
 }
 
 // leftOf are the objects of a kind that OLM has made for the package and not
@@ -396,9 +410,6 @@ func (cl *cleaner) leftIn(ctx context.Context, k schema.GroupVersionKind, namesp
 		if owned || slices.Contains(cl.roles, kube.RefOf(o)) {
 			left = append(left, o)
 		}
-	}
-	if k.Kind == "InstallPlan" {
-		left = slices.DeleteFunc(left, func(p *unstructured.Unstructured) bool { return shared(p, mine) })
 	}
 	return left, nil
 }

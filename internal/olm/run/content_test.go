@@ -148,7 +148,7 @@ func TestSharedPlans(t *testing.T) {
 	if want := []string{"InstallPlan ns/both was kept: cart.v3 needs it"}; !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
-	left, err := cl.leftOf(t.Context(), gvk(olmV1alpha1, "InstallPlan"))
+	left, err := cl.plansLeft(t.Context())
 	if d := cmp.Diff([]string{"mine", "done"}, names(left)); err != nil || d != "" {
 		t.Errorf("%v, left over (-want +got):\n%s", err, d)
 	}

@@ -143,6 +143,9 @@ func (l *lab) testRefusedUpgrade(t *testing.T) {
 	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
 		t.Fatal(err)
 	}
+	if plans, err := list(t.Context(), l.client, olmV1alpha1, "InstallPlan", l.name); err != nil || len(plans) > 0 {
+		t.Errorf("InstallPlans %v are there, %v", plans.names(), err)
+	}
 }
 
 // testInterruptedRetreat presses Ctrl-C when the CSV of an upgrade that has failed

@@ -228,14 +228,16 @@ func unsettled(ctx context.Context, r Reader, namespace string, csvs []string) (
 
 // unfinishedPlans are the InstallPlans by which OLM still makes one of the CSVs.
 func unfinishedPlans(ctx context.Context, r Reader, namespace string, csvs []string) (objects, error) {
+	plans, err := plansOf(ctx, r, namespace, csvs)
+	return plans.where(func(p *unstructured.Unstructured) bool { return text(p, "status", "phase") != "Complete" }), err
+}
+
+// plansOf are the InstallPlans of one of the CSVs.
+func plansOf(ctx context.Context, r Reader, namespace string, csvs []string) (objects, error) {
 	plans, err := list(ctx, r, olmV1alpha1, "InstallPlan", namespace)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(plans, func(p *unstructured.Unstructured) bool {
-		ours := slices.ContainsFunc(texts(p, "spec", "clusterServiceVersionNames"), func(name string) bool { return slices.Contains(csvs, name) })
-		return !ours || text(p, "status", "phase") == "Complete"
-	}), nil
+	return plans.where(func(p *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(texts(p, "spec", "clusterServiceVersionNames"), func(name string) bool { return slices.Contains(csvs, name) })
+	}), err
 }
 
 // lockPattern is how client-go's leader election names its lease in the log: that
