@@ -1,6 +1,7 @@
 package localrun
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -182,6 +183,27 @@ func (r *run) namespaces(ctx context.Context) error {
 	return nil
 }
 
+// checkLimit finds out whether the operator can be told which namespaces to watch:
+// a program that never asks does not have the variable's name in it. In a cluster other
+// than the embedded one it would work on objects that it is not to touch.
+func (r *run) checkLimit() error {
+	if len(r.WatchNamespaces) == 0 {
+		return nil
+	}
+	data, err := r.Host.Files.ReadFile(r.plan.binary)
+	never := err == nil && !bytes.Contains(data, []byte("WATCH_NAMESPACE"))
+	before := r.everywhere.Swap(never)
+	text := "the operator never reads WATCH_NAMESPACE, which is to limit it to " + strings.Join(r.WatchNamespaces, ", ")
+	help := fmt.Sprintf("read it in %s, and set Cache.DefaultNamespaces of the manager's options to the namespaces in it", r.plan.mainPkg)
+	switch {
+	case never && !r.embedded:
+		return clierr.Failedf(help+"; or watch all namespaces with --watch-namespace=", "%s", text)
+	case never && !before:
+		r.screen.warn("%s; %s", text, help)
+	}
+	return nil
+}
+
 // unwatchedEvery is how often objects are looked for that the operator does not
 // see.
 const unwatchedEvery = 5 * time.Second
@@ -211,7 +233,7 @@ func (r *run) lookElsewhere(ctx context.Context) {
 
 // warnOfUnwatched warns once of an object that the operator will not see.
 func (r *run) warnOfUnwatched(o kube.Ref) {
-	if o.Namespace == "" || len(r.WatchNamespaces) == 0 || slices.Contains(r.WatchNamespaces, o.Namespace) {
+	if o.Namespace == "" || len(r.WatchNamespaces) == 0 || r.everywhere.Load() || slices.Contains(r.WatchNamespaces, o.Namespace) {
 		return
 	}
 	r.mu.Lock()

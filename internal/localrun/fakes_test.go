@@ -52,6 +52,7 @@ type world struct {
 	missing      []string                              // namespaces that a named cluster lacks
 	build        func(io.Writer) error                 // the go command; nil succeeds
 	builds       atomic.Int32                          // so far
+	reads        string                                // the variable that the operator reads
 	operator     func(context.Context, *process)       // the operator; nil waits to be stopped
 	started      []host.Cmd
 	answers      map[string]string // output of other programs, by name
@@ -83,7 +84,7 @@ func (w *world) lossy() (happens bool, err error) {
 // surprises.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: hosttest.New(t), out: &buffer{}, err: &buffer{}, applyErr: map[string]error{}, editErr: map[string]error{}, store: map[string]*unstructured.Unstructured{}, context: "mysdk-test", kill: make(chan struct{})}
+	w := &world{World: hosttest.New(t), out: &buffer{}, err: &buffer{}, applyErr: map[string]error{}, editErr: map[string]error{}, store: map[string]*unstructured.Unstructured{}, context: "mysdk-test", reads: "WATCH_NAMESPACE", kill: make(chan struct{})}
 	w.IO = host.Streams{In: strings.NewReader(""), Out: w.out, Err: w.err}
 	w.Exec = execFake{w}
 	w.write(t, "cmd/main.go", "package main\n\nimport \"flag\"\n\nfunc main() {\n\tflag.String(\"health-probe-bind-address\", \":8081\", \"\")\n\tflag.Bool(\"leader-elect\", false, \"\")\n}\n")
@@ -358,7 +359,7 @@ func (x execFake) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 			}
 			if err == nil && c.Args[0] == "build" {
 				// The one of before is not written to: it may run.
-				err = host.ReplaceData(x.w.Files, c.Args[2], fmt.Appendf(nil, "build %d", x.w.builds.Add(1)), 0o700)
+				err = host.ReplaceData(x.w.Files, c.Args[2], fmt.Appendf(nil, "build %d%s", x.w.builds.Add(1), x.w.reads), 0o700)
 			}
 			x.w.event("built")
 			p.ended <- err

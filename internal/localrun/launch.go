@@ -52,6 +52,9 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 	} else if found.webhookSwitch {
 		extra = append(extra, "ENABLE_WEBHOOKS=false")
 	}
+	if err := r.checkLimit(); err != nil {
+		return launch{}, err
+	}
 	l.shown = append(words, l.shown...)
 	l.set, l.env = r.environment(extra)
 	l.program, l.args = r.plan.binary, l.shown

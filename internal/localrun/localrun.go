@@ -213,6 +213,7 @@ type run struct {
 	settling   sync.WaitGroup
 	installing sync.Mutex            // held by applyCRDs
 	hooks      atomic.Pointer[hooks] // nil while the project has no webhooks
+	everywhere atomic.Bool           // the operator watches all namespaces, whatever WatchNamespaces are
 
 	mu        sync.Mutex
 	operator  *operator

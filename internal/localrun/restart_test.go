@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -348,6 +349,30 @@ spec:
 	r.end()
 	if strings.Contains(w.err.String(), "Memcached default/sample is in") {
 		t.Errorf("what it watches is told of, too:\n%s", w.err)
+	}
+}
+
+// TestNamespacesNotRead: an operator that never asks which namespaces to watch is told
+// of, and does not run in a cluster other than the embedded one.
+func TestNamespacesNotRead(t *testing.T) {
+	w := newWorld(t)
+	w.reads = ""
+	w.write(t, "demo/b.yaml", strings.Replace(sample, "sample", "other, namespace: elsewhere", 1))
+	r := startReloading(t, w, Options{Apply: []string{"demo"}, WatchNamespaces: []string{"default"}})
+	r.sees("warning: the operator never reads WATCH_NAMESPACE, which is to limit it to default; read it in ./cmd")
+	r.sees("Memcached elsewhere/other created\n")
+	r.end()
+	if strings.Contains(w.err.String(), "does not watch") {
+		t.Errorf("it watches all namespaces:\n%s", w.err)
+	}
+	w = newWorld(t)
+	w.reads = ""
+	err := Run(t.Context(), Options{Dir: w.Dir, Context: "kind-dev", WatchNamespaces: []string{"default"}}, w.deps())
+	if err == nil || !strings.Contains(err.Error(), "never reads WATCH_NAMESPACE") || !strings.Contains(clierr.HintOf(err), "with --watch-namespace=") {
+		t.Errorf("error: %v, hint: %s", err, clierr.HintOf(err))
+	}
+	if w.happened("run operator") {
+		t.Errorf("events: %q", w.events)
 	}
 }
 
