@@ -124,7 +124,7 @@ func pick(list []metav1.APIResource, kind string) (metav1.APIResource, bool) {
 // providers are what to do for kinds of operators that kubebuilder's scaffold has.
 var providers = map[string]string{
 	"cert-manager.io":       "install cert-manager first: https://cert-manager.io/docs/installation",
-	"monitoring.coreos.com": "install the Prometheus operator first, or take ../prometheus out of config/default",
+	"monitoring.coreos.com": "take ../prometheus out of config/default, or install the Prometheus operator first: https://prometheus-operator.dev",
 }
 
 // unknownKind is a noKindError with the likeliest way out: a CRD that is not
