@@ -285,7 +285,7 @@ func (r *run) record(ctx context.Context, user string) error {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		<-ended //nolint:errcheck // alive has ended, the cluster, or the recording, of which the user is told
-		if rec, err := r.control.Recording(alive, recording.Position{Request: ^uint64(0), Line: recording.NoLines}, 0); err == nil && !rec.Of(r.Dir) {
+		if rec, err := r.control.Recording(alive, recording.End(), 0); err == nil && !rec.Of(r.Dir) {
 			r.screen.warn("the cluster now records the operator of %s instead of this one; run 'mysdk run local' again to have it recorded ('mysdk why' shows what was recorded until now)", rec.Project)
 		} else if alive.Err() == nil {
 			r.screen.warn("the cluster has stopped, and the operator can no longer reach it; press Ctrl-C, and run 'mysdk run local' again")
@@ -349,9 +349,12 @@ func (r *run) keepRecording(ctx context.Context, ours bool) error {
 	// The second Ctrl-C is for what takes long.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWait)
 	defer cancel()
-	rec, err := r.control.Recording(ctx, recording.Position{}, 0)
+	rec, err := r.control.Recording(ctx, recording.End(), 0)
 	if err != nil || rec.Of(r.Dir) != ours || !ours && !rec.Active {
 		return nil //nolint:nilerr // without the cluster there is none
+	}
+	if rec, err = r.control.Recording(ctx, recording.Position{}, 0); err != nil {
+		return nil //nolint:nilerr // as above
 	}
 	data, err := json.Marshal(rec)
 	if err == nil {

@@ -86,6 +86,7 @@ func TestCrash(t *testing.T) {
 // operator of this one.
 func TestOwnProgram(t *testing.T) {
 	w := newWorld(t)
+	w.reads = ""
 	started := make(chan string)
 	w.operator = func(ctx context.Context, p *process) {
 		program, err := os.ReadFile(p.cmd.Name)

@@ -41,6 +41,9 @@ type Position struct {
 // NoLines is the Position of who does not read the log.
 const NoLines = ^uint64(0)
 
+// End is the Position of who wants to know only whose recording it is.
+func End() Position { return Position{Request: ^uint64(0), Line: NoLines} }
+
 // Position is where the recording ends.
 func (r *Recording) Position() Position {
 	p := Position{Request: max(r.Next, 1) - 1}

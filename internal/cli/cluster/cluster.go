@@ -375,7 +375,7 @@ func warnOfRun(ctx context.Context, f *cli.Factory, name string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	rec, err := control.Recording(ctx, recording.Position{Request: ^uint64(0), Line: recording.NoLines}, 0)
+	rec, err := control.Recording(ctx, recording.End(), 0)
 	if err == nil && rec.Active {
 		f.Warn("'mysdk run local' in %s is using cluster %s; its operator will lose the connection", rec.Project, name)
 	}

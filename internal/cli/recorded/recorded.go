@@ -57,7 +57,7 @@ func find(ctx context.Context, f *cli.Factory, name string) string {
 		return name // who uses the cluster of the name is told what is wrong with it
 	}
 	for _, c := range append([]cluster.Info{{Name: name}}, others...) {
-		if _, ok := active(ctx, f, c.Name, recording.Position{Request: ^uint64(0), Line: recording.NoLines}, 0); ok {
+		if _, ok := active(ctx, f, c.Name, recording.End(), 0); ok {
 			return c.Name
 		}
 	}

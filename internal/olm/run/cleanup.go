@@ -64,10 +64,15 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 	if err := cl.find(ctx); err != nil {
 		return Cleaned{}, err
 	}
-	// The plans know what they have made: they go last, for a cleanup after one that was interrupted.
+	shared, err := cl.sharedPlans(ctx)
+	if err != nil {
+		return Cleaned{}, err
+	}
+	// The plans know what they have made: they go last, for a cleanup after one that was
+	// interrupted. Those that others wait for need their owners.
 	opts := kube.DeleteOptions{Timeout: o.Timeout, Progress: o.Progress}
 	keeping := opts
-	keeping.Orphan = true
+	keeping.Orphan = len(shared) == 0
 	if err := endPlans(ctx, c, cl.sub, o.Namespace, cl.csvNames(), keeping); err != nil {
 		return Cleaned{}, err
 	}
@@ -93,15 +98,18 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 	return cl.cleaned(), nil
 }
 
-// tellShared reports plans that stay for the sake of others.
-func (cl *cleaner) tellShared(ctx context.Context) error {
+// sharedPlans are those that stay for the sake of others.
+func (cl *cleaner) sharedPlans(ctx context.Context) (objects, error) {
 	mine := cl.csvNames()
 	plans, err := unfinishedPlans(ctx, cl.reader, cl.Namespace, mine)
+	return plans.where(func(p *unstructured.Unstructured) bool { return shared(p, mine) }), err
+}
+
+func (cl *cleaner) tellShared(ctx context.Context) error {
+	plans, err := cl.sharedPlans(ctx)
 	for _, p := range plans {
-		others := texts(p, "spec", "clusterServiceVersionNames")
-		if others = slices.DeleteFunc(others, func(name string) bool { return slices.Contains(mine, name) }); len(others) > 0 {
-			cl.Say("%s was kept: %s needs it", kube.RefOf(p), strings.Join(others, ", "))
-		}
+		others := slices.DeleteFunc(texts(p, "spec", "clusterServiceVersionNames"), func(name string) bool { return slices.Contains(cl.csvNames(), name) })
+		cl.Say("%s was kept: %s needs it", kube.RefOf(p), strings.Join(others, ", "))
 	}
 	return err
 }
@@ -143,14 +151,14 @@ func (cl *cleaner) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if cl.sub == nil && len(cl.csvs) == 0 && !isOurs(source) && len(content) == 0 {
-		return cl.notFound(subs)
-	}
 	plans, err := list(ctx, cl.reader, olmV1alpha1, "InstallPlan", cl.Namespace)
 	if err != nil {
 		return err
 	}
 	cl.findPlanned(plans)
+	if cl.sub == nil && len(cl.csvs) == 0 && len(cl.planned) == 0 && !isOurs(source) && len(content) == 0 {
+		return cl.notFound(subs)
+	}
 	cl.findKinds(plans)
 	mine := cl.csvNames()
 	for _, u := range cl.csvs {

@@ -35,6 +35,7 @@ func TestCleanupFinds(t *testing.T) {
 		"without Subscription": {world: labelled, csvs: []string{"shop.v1"}},
 		"only its content":     {world: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop-catalog-0, namespace: ns, labels: {mysdk.dev/catalog: shop-catalog, mysdk.dev/run: shop}}\n"},
 		"only the catalog":     {world: strings.Replace(sourceYAML, "namespace: ns}", "namespace: ns, labels: {mysdk.dev/run: shop}}", 1)},
+		"only what it planned": {world: groupYAML + planOf("done", "shop", "x", "shop.v1")},
 		"beside another one": {world: subWith + "{installedCSV: shop.v1}" + csvYAML + succeeded + strings.ReplaceAll(csvYAML, "shop.v1", "cart.v3") + succeeded,
 			csvs: []string{"shop.v1"}, others: []string{"cart.v3"}},
 		"elsewhere":                         {world: strings.ReplaceAll(subYAML, "namespace: ns", "namespace: far"), err: "package shop is not installed in namespace ns", hint: "add -n far"},

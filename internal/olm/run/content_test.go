@@ -148,6 +148,10 @@ func TestSharedPlans(t *testing.T) {
 	if want := []string{"InstallPlan ns/both was kept: cart.v3 needs it"}; !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
+	// Such plans stay those of their Subscriptions, which go with the last of these.
+	if plans, err := cl.sharedPlans(t.Context()); err != nil || !slices.Equal(names(plans), []string{"both"}) {
+		t.Errorf("%v, shared: %q", err, names(plans))
+	}
 	left, err := cl.plansLeft(t.Context())
 	if d := cmp.Diff([]string{"mine", "done"}, names(left)); err != nil || d != "" {
 		t.Errorf("%v, left over (-want +got):\n%s", err, d)
