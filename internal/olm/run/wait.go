@@ -206,9 +206,9 @@ func (w *waiter) glance(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	if !w.installed(sub, csv) {
+	if good, err := w.installed(ctx, sub, csv); err != nil || !good {
 		w.goodSince = time.Time{}
-		return false, nil
+		return false, err
 	}
 	// The old CSV takes its roles with it when it goes, which throws the new one
 	// back for a moment: success before that would be a lie.
@@ -251,10 +251,23 @@ func (w *waiter) readCSV(ctx context.Context, name string) (*unstructured.Unstru
 	return w.reader.Read(ctx, kube.Named(olmV1alpha1, "ClusterServiceVersion", w.namespace, name))
 }
 
-// installed is OLM's own view.
-func (w *waiter) installed(sub, csv *unstructured.Unstructured) bool {
-	return csv != nil && csv.GetDeletionTimestamp() == nil && text(csv, "status", "phase") == "Succeeded" &&
-		text(sub, "status", "installedCSV") == w.want && text(sub, "status", "state") == "AtLatestKnown"
+// installed is OLM's own view, and what it sees only seconds later: it may write the
+// bundle's CRD twice, the second time over the conversion that it has set up.
+func (w *waiter) installed(ctx context.Context, sub, csv *unstructured.Unstructured) (bool, error) {
+	if csv == nil || csv.GetDeletionTimestamp() != nil || text(csv, "status", "phase") != "Succeeded" ||
+		text(sub, "status", "installedCSV") != w.want || text(sub, "status", "state") != "AtLatestKnown" {
+		return false, nil
+	}
+	for _, hook := range entries(csv, "spec", "webhookdefinitions") {
+		for _, name := range texts(hook, "conversionCRDs") {
+			crd, err := w.reader.Read(ctx, crdObject(name))
+			lost := text(hook, "type") == "ConversionWebhook" && text(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle") == ""
+			if (err != nil || lost) && !apierrors.IsForbidden(err) {
+				return false, err
+			}
+		}
+	}
+	return true, nil
 }
 
 // tell says how far things are, once for each stage.

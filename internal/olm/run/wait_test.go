@@ -69,6 +69,17 @@ kind: ClusterRoleBinding
 metadata: {name: shop.v0-abc, labels: {olm.owner: shop.v0, olm.owner.namespace: ns}}
 `
 
+// conversionCRD is the bundle's, as it is in the cluster with that clientConfig.
+func conversionCRD(client string) string {
+	return `
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: carts.shop.example.com}
+spec: {conversion: {strategy: Webhook, webhook: {clientConfig: ` + client + `}}}
+`
+}
+
 // TestWait plays installs and upgrades and compares when they end, and how.
 func TestWait(t *testing.T) {
 	const unread = "CatalogSource ns/shop-catalog: its catalog cannot be read from image r.example.com/c:1: pull image r.example.com/c:1: UNAUTHORIZED; and OLM resolves nothing in namespace ns until it can"
@@ -79,6 +90,8 @@ apiVersion: v1
 kind: Pod
 metadata: {name: shop-catalog-x, namespace: ns, labels: {olm.catalogSource: shop-catalog}}
 status: {phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: registry-server, image: "r.example.com/c:1", ready: true, state: {running: {}}}]}`
+	convertedWorld := strings.Replace(goodWorld, "  customresourcedefinitions:",
+		"  webhookdefinitions: [{type: ValidatingAdmissionWebhook, conversionCRDs: [none]}, {type: ConversionWebhook, conversionCRDs: [carts.shop.example.com]}]\n  customresourcedefinitions:", 1)
 	tests := map[string]struct {
 		old    string
 		scenes []scene
@@ -120,6 +133,13 @@ status: {phase: Running, conditions: [{type: Ready, status: "True"}], containerS
 			said: []string{
 				"ClusterServiceVersion ns/shop.v1: Succeeded", "ClusterServiceVersion ns/shop.v1: Failed", "ClusterServiceVersion ns/shop.v1: Succeeded",
 			},
+		},
+		"loses its conversion for a moment": {
+			scenes: []scene{
+				{0, convertedWorld + conversionCRD("{caBundle: Y2E=}")}, {500 * time.Millisecond, convertedWorld + conversionCRD("{service: {name: of-the-bundle}}")},
+				{3 * time.Second, convertedWorld + conversionCRD("{caBundle: Y2E=}")},
+			},
+			took: 4 * time.Second,
 		},
 		"falls back for good": {
 			scenes: []scene{{0, goodWorld}, {500 * time.Millisecond, flapWorld}},
