@@ -418,7 +418,7 @@ func (m *migration) isEntry(dir, list string, e *yaml.Node) (is, there bool) {
 		return false, false
 	case list != "images" && !remote:
 		to := m.successor(at, "")
-		if to != at && m.isGenerated(at) {
+		if to != at && path.Dir(at) != "config/crd/bases" && m.isGenerated(at) {
 			m.know("%s is no longer in the kustomization beside it: its CRD is generated into config/crd/bases.", at)
 			return false, false
 		}

@@ -182,7 +182,7 @@ func (m *migration) groupsInCode(entries []map[string]any) map[string]string {
 			continue // a kind of others
 		}
 		for _, name := range m.codeIn(dir) {
-			if marker := groupMarker.FindSubmatch(m.files[name].data); marker != nil && string(marker[1]) != qualified(r) {
+			if marker := project.GroupMarker.FindSubmatch(m.files[name].data); marker != nil && string(marker[1]) != qualified(r) {
 				out[qualified(r)] = string(marker[1])
 			}
 		}

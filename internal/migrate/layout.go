@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	lazy "go.podman.io/storage/pkg/regexp"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/mod/modfile"
 
@@ -195,8 +194,6 @@ func readAPIs(files map[string]file) ([]*apiVersion, error) {
 	return out, nil
 }
 
-var groupMarker = lazy.Delayed(`(?m)^//\s*\+groupName=(\S+)`)
-
 // read finds the group and the kinds.
 func (a *apiVersion) read(files map[string]file) error {
 	constants := map[string]string{}
@@ -217,7 +214,7 @@ func (a *apiVersion) read(files map[string]file) error {
 	}
 	for _, f := range code {
 		a.group = cmp.Or(f.registeredGroup(constants), a.group)
-		if m := groupMarker.FindSubmatch(f.Src); m != nil && a.group == "" {
+		if m := project.GroupMarker.FindSubmatch(f.Src); m != nil && a.group == "" {
 			a.group = string(m[1])
 		}
 		a.kinds = append(a.kinds, f.kinds()...)

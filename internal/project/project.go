@@ -44,14 +44,15 @@ func (r Resource) QualifiedGroup() string {
 func CodeGroup(dir string, read func(name string) ([]byte, error)) string {
 	for _, name := range []string{"groupversion_info.go", "doc.go", "register.go"} {
 		data, err := read(path.Join(dir, name))
-		if m := groupMarker.FindSubmatch(data); err == nil && m != nil {
+		if m := GroupMarker.FindSubmatch(data); err == nil && m != nil {
 			return string(m[1])
 		}
 	}
 	return ""
 }
 
-var groupMarker = lazy.Delayed(`(?m)^//\s*\+groupName="?([^"\s]+)`)
+// GroupMarker matches the marker +groupName of a package, with the group.
+var GroupMarker = lazy.Delayed(`(?m)^//\s*\+groupName="?([^"\s]+)`)
 
 // RoleNamespace is the namespace= of the project's +kubebuilder:rbac markers, where
 // they make a Role; empty where they make a ClusterRole.

@@ -296,8 +296,10 @@ func noteFromDisk(f *cli.Factory, set fileset.Set, applied bool) {
 		}
 		_, err := f.Host.Files.Lstat(f.Host.Path(definitions))
 		defined = defined || err == nil
-		info, _ := f.Tree().Read(set, path.Join(path.Dir(name), "groupversion_info.go")) // none, no marker
-		types = types || bytes.Contains(info, []byte("+kubebuilder:ac:generate=true"))
+		for _, file := range []string{"groupversion_info.go", "doc.go", path.Base(name)} {
+			text, _ := f.Tree().Read(set, path.Join(path.Dir(name), file)) // none, no marker
+			types = types || bytes.Contains(text, []byte("+kubebuilder:ac:generate=true"))
+		}
 	}
 	if types && applied {
 		f.Warn("apply configurations are out of date until you run 'mysdk generate'")

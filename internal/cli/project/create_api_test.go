@@ -24,11 +24,13 @@ func TestNoteFromDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		defined, applied, last bool
 		group                  string // text of groupversion_info.go
+		doc                    string // text of doc.go
 		want                   string
 	}{
 		"neither":         {},
 		"definitions":     {defined: true, want: openapiNote},
 		"apply":           {applied: true, group: applyMarker, want: applyNote},
+		"apply in doc.go": {applied: true, doc: applyMarker, want: applyNote},
 		"apply elsewhere": {applied: true},
 		"both":            {defined: true, applied: true, group: applyMarker, want: applyNote + openapiNote},
 		"last kind":       {defined: true, last: true},
@@ -39,8 +41,10 @@ func TestNoteFromDisk(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "groupversion_info.go"), []byte(c.group), 0o644); err != nil {
-				t.Fatal(err)
+			for name, text := range map[string]string{"groupversion_info.go": c.group, "doc.go": c.doc} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if c.defined {
 				if err := os.WriteFile(filepath.Join(dir, openapi.FileName), nil, 0o644); err != nil {

@@ -2,6 +2,7 @@ package gotest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -31,7 +32,8 @@ func SetupOf(name string, src []byte) (Setup, error) {
 	if err != nil {
 		return Setup{}, fmt.Errorf("read the operator's main package: %w", err)
 	}
-	r := reader{fset: fset, imports: map[string]*ast.ImportSpec{}, used: map[string]bool{}, mgr: managerOf(file)}
+	r := reader{fset: fset, imports: map[string]*ast.ImportSpec{}, used: map[string]bool{}}
+	r.mgr = cmp.Or((&goedit.File{Tree: file}).ResultOf("sigs.k8s.io/controller-runtime", "NewManager"), "mgr")
 	for _, spec := range file.Imports {
 		r.imports[goedit.LocalName(spec)] = spec
 	}
@@ -77,19 +79,6 @@ type reader struct {
 	mgr     string                     // the variable
 	out     Setup
 	err     error
-}
-
-// managerOf is the variable that a new manager is put into.
-func managerOf(file *ast.File) string {
-	name := "mgr"
-	for a := range goedit.Each[*ast.AssignStmt](file) {
-		call, isCall := a.Rhs[0].(*ast.CallExpr)
-		id, isIdent := a.Lhs[0].(*ast.Ident)
-		if len(a.Rhs) == 1 && isCall && isIdent && goedit.TypeName(call.Fun) == "NewManager" {
-			name = id.Name
-		}
-	}
-	return name
 }
 
 // call takes calls of SetupWithManager and AddToScheme.

@@ -118,6 +118,19 @@ func (f *File) Is(e ast.Expr, importPath, name string) bool {
 	return name != "" && f.Member(e, importPath) == name
 }
 
+// ResultOf is the first variable that gets the result of a package's function, such as
+// mgr of "mgr, err := ctrl.NewManager(config, options)"; empty where none does.
+func (f *File) ResultOf(importPath, function string) string {
+	for a := range Each[*ast.AssignStmt](f.Tree) {
+		call, isCall := a.Rhs[0].(*ast.CallExpr)
+		variable, isName := a.Lhs[0].(*ast.Ident)
+		if isCall && isName && f.Is(call.Fun, importPath, function) {
+			return variable.Name
+		}
+	}
+	return ""
+}
+
 // Need makes the file import a package and returns the name to call it by:
 // the given one, or the package's own where that is empty, unless something
 // else has it.

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	lazy "go.podman.io/storage/pkg/regexp"
-
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -28,9 +26,6 @@ type mainWiring struct {
 	webhookKind                     string
 	manager                         string // variable in main.go
 }
-
-// newManager matches the statement that makes the manager.
-var newManager = lazy.Delayed(`(?m)^\s*(?:if |var )?(\w+), *\w+ *:?= *\w+\.NewManager\(`)
 
 // mainWiring says what this run wires.
 func (s *createAPISubcommand) mainWiring(d data) mainWiring {
@@ -60,10 +55,7 @@ func wireMain(text string, w mainWiring) (string, error) {
 		return "", err
 	}
 	tree := f.Tree
-	w.manager = "mgr"
-	if m := newManager.FindStringSubmatch(text); m != nil {
-		w.manager = m[1]
-	}
+	w.manager = cmp.Or(f.ResultOf("sigs.k8s.io/controller-runtime", "NewManager"), "mgr")
 	var todo []insertion
 	if w.apiPath != "" {
 		name, line := importName(f, w.apiPath, w.apiAlias)

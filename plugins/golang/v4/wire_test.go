@@ -74,7 +74,8 @@ func TestMainWiredByHand_Webhooks(t *testing.T) {
 // The manager is a variable of the user's, who may have renamed it.
 func TestMainWithAnotherManager(t *testing.T) {
 	p := newTestProject(t)
-	p.write(t, mainPath, strings.ReplaceAll(p.files(t)[mainPath], "mgr", "operator"))
+	text := strings.ReplaceAll(p.files(t)[mainPath], "mgr", "operator")
+	p.write(t, mainPath, strings.Replace(text, "func main() {\n", "func main() {\n\tcerts, err := pki.NewManager()\n", 1))
 	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
 	p.mustCreateWebhook(t, "--group=cache", "--kind=Memcached", "--defaulting")
 	got := p.files(t)[mainPath]
