@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -281,4 +282,18 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
+}
+
+// Still says every ten seconds that something goes on, until the function that it
+// returns is called.
+func (h Host) Still(ctx context.Context, what string, say func(format string, args ...any)) func() {
+	from := h.Now()
+	ctx, done := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for Pause(ctx, 10*time.Second) {
+			say("still %s (%.1fs)", what, h.Now().Sub(from).Seconds())
+		}
+	})
+	return func() { done(); telling.Wait() }
 }

@@ -189,10 +189,12 @@ func (b *builder) compile(ctx context.Context, p v1.Platform) (*binary, error) {
 		env = append(env, "GOPROXY=off", "GONOPROXY=none") // a private module would be fetched all the same
 	}
 	var out bytes.Buffer
+	built := b.host.Still(ctx, "compiling for "+platformName(p), b.progress)
 	err := host.Run(ctx, b.host.Exec, host.Cmd{
 		Name: b.goTool, Args: []string{"build", "-trimpath", "-ldflags=" + strings.TrimSpace("-s -w "+b.GoLDFlags), "-o", bin.path, b.mainPkg},
 		Dir: b.Dir, Env: env, Stdout: &out, Stderr: &out, Group: true, Grace: buildGrace, DieWithParent: true,
 	})
+	built()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

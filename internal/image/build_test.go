@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -240,6 +241,21 @@ func TestOfflineReachesGo(t *testing.T) {
 		if got := env(g.calls[0], key); got != want {
 			t.Errorf("%s is %q", key, got)
 		}
+	}
+}
+
+// TestLongBuild: one that takes long says that it goes on.
+func TestLongBuild(t *testing.T) {
+	w, g := faked(t)
+	g.takes = 25 * time.Second
+	var said []string
+	synctest.Test(t, func(t *testing.T) {
+		w.Now = time.Now
+		build(t, w, BuildOptions{Base: Scratch, Platforms: []string{"linux/arm64"}, Progress: func(line string) { said = append(said, line) }})
+	})
+	want := []string{"compiling for linux/arm64: go build ./cmd", "still compiling for linux/arm64 (10.0s)", "still compiling for linux/arm64 (20.0s)"}
+	if at := slices.Index(said, want[0]); at < 0 || !slices.Equal(said[at:min(at+3, len(said))], want) {
+		t.Errorf("said %q, want %q", said, want)
 	}
 }
 

@@ -127,7 +127,8 @@ var compileTiny = sync.OnceValues(func() ([]byte, error) {
 // fakeGo stands in for the go command: its build writes the program.
 type fakeGo struct {
 	program []byte
-	output  string // printed before it fails, if not empty
+	output  string        // printed before it fails, if not empty
+	takes   time.Duration // until its build is done
 	calls   []host.Cmd
 }
 
@@ -155,6 +156,7 @@ func (p *fakeProcess) Wait() error {
 		_, err := io.WriteString(p.cmd.Stderr, p.tool.output)
 		return errors.Join(errors.New("exit status 1"), err)
 	}
+	time.Sleep(p.tool.takes)
 	out := p.cmd.Args[slices.Index(p.cmd.Args, "-o")+1]
 	return errors.Join(os.MkdirAll(filepath.Dir(out), 0o755), os.WriteFile(out, p.tool.program, 0o755))
 }

@@ -64,7 +64,7 @@ func (b *build) drop() {
 
 // wait blocks until the build has ended.
 func (b *build) wait(ctx context.Context) error {
-	done := b.r.still(ctx, "building the operator")
+	done := b.r.Host.Still(ctx, "building the operator", b.r.screen.say)
 	defer done()
 	<-b.done // the go command is stopped by ctx
 	if b.err == nil {

@@ -25,7 +25,7 @@ func (r *run) startCluster(ctx context.Context) error {
 		return r.useNamed(ctx)
 	}
 	from := r.Host.Now()
-	started := r.still(ctx, "starting the cluster")
+	started := r.Host.Still(ctx, "starting the cluster", r.screen.say)
 	c, err := r.StartCluster(ctx, r.Fresh)
 	started()
 	if err != nil {

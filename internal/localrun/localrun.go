@@ -29,7 +29,6 @@ import (
 
 const (
 	operatorGrace = 10 * time.Second // what an operator has to stop after the interrupt
-	stillEvery    = 10 * time.Second // how often a step that takes long says that it goes on
 	stopTimeout   = 20 * time.Second // bounds the stop of what is left when the operator has ended
 )
 
@@ -400,19 +399,6 @@ func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 	r.screen.say("CRDs applied (%s): %s", r.since(from), summary(results))
 	r.settling.Go(func() { r.tellInvalid(ctx, crds, results) })
 	return true, nil
-}
-
-// still says every stillEvery that something goes on, until the function that
-// it returns is called.
-func (r *run) still(ctx context.Context, what string) func() {
-	from := r.Host.Now()
-	ctx, done := context.WithCancel(ctx)
-	go func() {
-		for host.Pause(ctx, stillEvery) {
-			r.screen.say("still %s (%s)", what, r.since(from))
-		}
-	}()
-	return done
 }
 
 // since is the time that a step took, for its line.
