@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -262,7 +263,8 @@ func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 	if err := f.Write(ctx, set, false); err != nil {
 		return err
 	}
-	ignored, _, err := f.Git(ctx, strings.NewReader(strings.Join(set.Paths(), "\x00")), "check-ignore", "-z", "--stdin")
+	wrote := slices.DeleteFunc(set.Paths(), func(name string) bool { file, _ := set.Get(name); return file.Removed })
+	ignored, _, err := f.Git(ctx, strings.NewReader(strings.Join(wrote, "\x00")), "check-ignore", "-z", "--stdin")
 	if first, rest, _ := strings.Cut(ignored, "\x00"); err == nil { // some are
 		f.Warn("git ignores %s that migrate wrote, such as %s: change .gitignore, or add them with 'git add -f'", cli.Count(1+strings.Count(rest, "\x00"), "file"), first)
 	}
