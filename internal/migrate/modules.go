@@ -108,7 +108,13 @@ func (m *migration) ownModules(f, scaffold *modfile.File) ([]*modfile.Require, e
 			return nil, err
 		}
 		if now.Path != old.Path || !isPlatform(old.Path) && !movedModule(old.Path) {
-			why := map[bool]string{true: "whose version follows from the scaffold's now", false: "which is not among your direct requirements"}[have[old.Path] != nil]
+			why := "which is not among your direct requirements"
+			switch {
+			case have[old.Path] != nil:
+				why = "whose version follows from the scaffold's now"
+			case isPlatform(old.Path), movedModule(old.Path):
+				why = "whose old versions do not work with those of the scaffold"
+			}
 			m.know("go.mod had %s in the place of %s, %s: see whether you need it.", strings.TrimSpace(now.Path+" "+now.Version), old.Path, why)
 		}
 	}

@@ -177,13 +177,22 @@ func TestSums(t *testing.T) {
 // TestReplacedModules holds that a replacement which is not taken over is not lost
 // without a word, but for those of the platform by another version of it.
 func TestReplacedModules(t *testing.T) {
-	m := newMigration(map[string]string{"go.mod": "module example.com/shop\n\ngo 1.13\n\nreplace (\n\tk8s.io/client-go => github.com/fork/client-go v0.18.3\n\tgithub.com/acme/a => github.com/acme/a v1.2.0\n\tk8s.io/api => k8s.io/api v0.18.2\n)\n"})
+	m := newMigration(map[string]string{"go.mod": "module example.com/shop\n\ngo 1.13\n\nreplace (\n\tk8s.io/client-go => github.com/fork/client-go v0.18.3\n\tgithub.com/acme/a => github.com/acme/a v1.2.0\n\tk8s.io/api => k8s.io/api v0.18.2\n\tk8s.io/kubectl => github.com/fork/kubectl v0.18.3\n\tgithub.com/jetstack/cert-manager => github.com/fork/cert-manager v1.0.0\n)\n\nrequire (\n\tk8s.io/kubectl v0.18.2\n\tgithub.com/jetstack/cert-manager v1.0.0\n)\n"})
 	m.rendered = map[string][]byte{"go.mod": []byte(scaffoldMod)}
 	if err := m.modules(); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.general) != 2 || !strings.Contains(m.general[0].Text, "github.com/fork/client-go v0.18.3 in the place of k8s.io/client-go") || !strings.Contains(m.general[1].Text, "github.com/acme/a v1.2.0 in the place of github.com/acme/a, which is not among your direct requirements") {
-		t.Errorf("got %v", m.general)
+	var got []string
+	for _, n := range m.general {
+		got = append(got, strings.TrimSuffix(n.Text, ": see whether you need it."))
+	}
+	if d := cmp.Diff([]string{
+		"go.mod had github.com/fork/client-go v0.18.3 in the place of k8s.io/client-go, whose version follows from the scaffold's now",
+		"go.mod had github.com/acme/a v1.2.0 in the place of github.com/acme/a, which is not among your direct requirements",
+		"go.mod had github.com/fork/kubectl v0.18.3 in the place of k8s.io/kubectl, whose old versions do not work with those of the scaffold",
+		"go.mod had github.com/fork/cert-manager v1.0.0 in the place of github.com/jetstack/cert-manager, whose old versions do not work with those of the scaffold",
+	}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
