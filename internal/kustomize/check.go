@@ -26,6 +26,12 @@ type checker struct {
 	seen map[string]bool
 }
 
+// RefusedError is that of a kustomization for which something would have to be fetched
+// or a program run: kustomize itself may well build it.
+type RefusedError struct{ text string }
+
+func (e *RefusedError) Error() string { return e.text }
+
 // check checks the kustomization in a directory of the source, which is root, and
 // those that it refers to.
 func check(src Source, dir string) (c checker, root string, err error) {
@@ -57,7 +63,7 @@ func (c *checker) visit(dir string) error {
 	}
 	if len(k.HelmCharts) > 0 || len(k.HelmChartInflationGenerator) > 0 {
 		return c.failed(file, data, "helmChart", "render the chart to a file with 'helm template' and list that file under resources",
-			"helm charts need the helm program, which mysdk does not run")
+			"%w", &RefusedError{"helm charts need the helm program, which mysdk does not run"})
 	}
 	for _, r := range references(&k) {
 		if err := c.follow(file, data, r); err != nil {
@@ -224,7 +230,7 @@ func loaded(value any, plugin bool, field string) (list [][2]string) {
 
 func (c *checker) remoteError(file string, data []byte, field, path string) error {
 	return c.failed(file, data, path, "download it into the project and refer to the copy",
-		"%s %s is remote, and mysdk fetches nothing while it builds", field, path)
+		"%w", &RefusedError{fmt.Sprintf("%s %s is remote, and mysdk fetches nothing while it builds", field, path)})
 }
 
 // remote reports whether kustomize would, or might, take path for a URL: a

@@ -71,7 +71,7 @@ type Plan struct {
 	Result fileset.Set
 	// General are things to know that belong to no file.
 	General []Note
-	// Problems are what the go command and the compiler say of the result.
+	// Problems are what the go command, the compiler and kustomize say of the result.
 	Problems []Problem
 	// CRDs are those that the project was deployed with.
 	CRDs compat.CRDs

@@ -22,9 +22,9 @@ func TestReport(t *testing.T) {
 	}{
 		"nothing": {want: head + none + then},
 		"errors": {problems: []Problem{{"a.go", 1, 2, "undefined: x"}, {"go.mod", 0, 0, "no module has y"}},
-			want: head + none + "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n- [ ] `a.go:1:2`: undefined: x\n- [ ] `go.mod`: no module has y\n" + then},
+			want: head + none + "\n## Does not build\n\nThe errors when the project was migrated (`go vet ./...` and `mysdk build-installer` show those that are left):\n\n- [ ] `a.go:1:2`: undefined: x\n- [ ] `go.mod`: no module has y\n" + then},
 		"an error of a known cause": {problems: []Problem{{"a.go", 1, 2, "*mock does not implement client.Client (missing method Apply)"}},
-			want: head + none + "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n- [ ] `a.go:1:2`: *mock does not implement client.Client (missing method Apply) (the interface has more or other methods today: embed a value of it in a mock, or use fake.NewClientBuilder)\n" + then},
+			want: head + none + "\n## Does not build\n\nThe errors when the project was migrated (`go vet ./...` and `mysdk build-installer` show those that are left):\n\n- [ ] `a.go:1:2`: *mock does not implement client.Client (missing method Apply) (the interface has more or other methods today: embed a value of it in a mock, or use fake.NewClientBuilder)\n" + then},
 		"breaks": {breaks: []Problem{{"a.yaml", 1, 2, "spec.x is gone"}},
 			want: head + none + "\n## Breaks objects\n\nThe CRDs were other ones before. Objects that are stored, or those who write them, may depend on these:\n\n- [ ] `a.yaml:1:2`: spec.x is gone\n" + then},
 		"the old main program": {files: []Entry{{Path: keptMain, Status: Needs, Notes: []Note{{3, "do it"}}}},

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
@@ -225,17 +227,27 @@ func generated(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *filese
 	return ctx.Err()
 }
 
-// built adds to the plan why the manifests cannot be built.
+// built adds to the plan why the manifests cannot be built. What only mysdk does not
+// build is no error of the project.
 func built(ctx context.Context, f *cli.Factory, p *migrate.Plan, _ *fileset.Set) error {
 	src := kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}
 	if !src.Has(cli.DeployDir) {
 		return nil
 	}
-	if _, err := kustomize.Build(ctx, src, cli.DeployDir); err != nil {
-		text := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "build "+cli.DeployDir+": ")
-		p.Problems = append(p.Problems, migrate.Problem{File: "kustomize build " + cli.DeployDir, Text: text})
+	_, err := kustomize.Build(ctx, src, cli.DeployDir)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
 	}
-	return ctx.Err()
+	text := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "build "+cli.DeployDir+": ")
+	if hint := clierr.HintOf(err); hint != "" {
+		text += ": " + strings.TrimSuffix(hint, " and run the command again")
+	}
+	if refused := (*kustomize.RefusedError)(nil); errors.As(err, &refused) {
+		p.General = append(p.General, migrate.Note{Text: cli.DeployDir + " was not built: " + text})
+		return nil
+	}
+	p.Problems = append(p.Problems, migrate.Problem{File: cli.DeployDir, Text: text})
+	return nil
 }
 
 // takeGenerated adds generated files to the change, and to the copy for the

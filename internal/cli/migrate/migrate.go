@@ -54,10 +54,10 @@ If the old one does more, it is kept as cmd/main.go.old, to copy the rest from.
 Without --apply nothing is written: the plan is printed, file by file. Lines
 that need manual steps are marked with TODO(migrate). --apply writes everything
 at once to the project, whose git tree must be clean, and --output-dir writes
-the new project into another directory. Both compile the result; MIGRATION.md
-lists the marked lines, the lines of the old main program that the new one
-lacks, changes of the CRDs that break objects, and the compiler's errors, for
-which the exit code is 3.
+the new project into another directory. Both compile the result and build
+config/default; MIGRATION.md lists the marked lines, the lines of the old main
+program that the new one lacks, changes of the CRDs that break objects, and
+errors of the compiler and of kustomize, for which the exit code is 3.
 
 In a project of the current layout, --file rewrites single files in place: types
 or controllers copied from an old tutorial or project. What cannot be rewritten
@@ -309,12 +309,12 @@ func git(ctx context.Context, f *cli.Factory, args ...string) (string, error) {
 	return out, nil
 }
 
-// shownProblems is how many errors of the compiler are printed: MIGRATION.md has
+// shownProblems is how many problems are printed: MIGRATION.md has
 // them all.
 const shownProblems = 20
 
-// reportMigrated says what was written and what is left to do. Errors of the
-// compiler end it with an error, although the migration was carried out: a script
+// reportMigrated says what was written and what is left to do. Problems
+// end it with an error, although the migration was carried out: a script
 // must not go on with a project that does not build.
 func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set fileset.Set) error {
 	if o.output != "text" {
@@ -336,20 +336,29 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 			f.Say("… and %d more in %s", len(p.Problems)-i, page)
 			break
 		}
-		f.Say("does not compile: %s: %s", c.At(), c.Text)
+		f.Say("does not build: %s: %s", c.At(), c.Text)
 	}
 	if n := len(p.Breaks); n > 0 {
 		f.Warn("%s of the CRDs may break objects that are stored: see %s", cli.Count(n, "change"), page)
 	}
 	switch n := p.Open(); {
 	case len(p.Problems) > 0:
-		return clierr.OutOfDatef(fmt.Sprintf("read %s, which lists them, then run '%sgo vet ./...'", page, there), "the project was migrated but does not compile: %s", cli.Count(len(p.Problems), "error"))
+		return clierr.OutOfDatef(fmt.Sprintf("read %s, which lists them, then run '%s%s'", page, there, recheck(p)), "the project was migrated but does not build: %s", cli.Count(len(p.Problems), "error"))
 	case n > 0:
 		f.Say("Next: read %s, then %sgo build ./... (%s with manual steps)", page, there, cli.Count(n, "file"))
 	default:
 		f.Say("Next: %sgo build ./... && mysdk test", there)
 	}
 	return nil
+}
+
+// recheck is the command that finds what is left of the problems.
+func recheck(p *migrate.Plan) string {
+	const compile = "go vet ./..."
+	if slices.ContainsFunc(p.Problems, func(c migrate.Problem) bool { return c.File == cli.DeployDir }) {
+		return compile + " && mysdk build-installer"
+	}
+	return compile
 }
 
 // reportMigration prints the plan, or what became of it, in a format for
