@@ -189,8 +189,8 @@ func (m *migration) writeMain(p *oldProgram) error {
 	if err := p.elect(); err != nil {
 		return err
 	}
-	if p.setup == "" && len(p.left) > 0 && bytes.Contains(m.out[project.FileName].data, []byte("controller: true")) {
-		p.setup = "\t" + todoLine("no controller is set up: do that here as in %s", keptMain) + "\n"
+	if !p.wired && (p.setup == "" || p.unwired) && len(p.left) > 0 && bytes.Contains(m.out[project.FileName].data, []byte("controller: true")) {
+		p.setup += "\t" + todoLine("no controller is set up: do that here as in %s", keptMain) + "\n"
 	}
 	for _, part := range []struct{ marker, lines string }{{"scheme", schemes}, {"builder", p.setup}} {
 		if marker := "// +kubebuilder:scaffold:" + part.marker; f.InsertAbove(marker, part.lines) != nil {

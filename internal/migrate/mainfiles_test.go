@@ -42,6 +42,10 @@ func TestFilesOfMain(t *testing.T) {
 		"go/v3 with controllers set up by a function": {false, func(files map[string]string) {
 			swap(files, "main.go", ".SetupWithManager(mgr)", ".Start(mgr)")
 		}, []string{"cmd/main.go"}, map[string][]string{"cmd/main.go": {"\t// TODO(migrate): no controller is set up: do that here as in cmd/main.go.old\n"}}},
+		"go/v3 with controllers in a loop, and a function": {false, func(files map[string]string) {
+			swap(files, "main.go", "\tif err = (&cachecontrollers.", "\tif err := cachecontrollers.Index(mgr); err != nil {\n\t\tos.Exit(1)\n\t}\n\tfor range 1 {\n\tif err = (&cachecontrollers.")
+			swap(files, "main.go", "\tif err = (&cachev1.", "\t}\n\tif err = (&cachev1.")
+		}, []string{"cmd/main.go"}, map[string][]string{"cmd/main.go": {"\tif err := cachecontrollers.Index(mgr); err != nil {\n", "\t// TODO(migrate): no controller is set up: do that here as in cmd/main.go.old\n"}}},
 		"go/v3 with main.go": {false, func(files map[string]string) { declares(files, "main.go") }, []string{"cmd/main.go"}, map[string][]string{keptMain: {"func rate()"}}},
 		"go/v3 with files": {false, func(files map[string]string) {
 			files["helper.go"], files["helper_test.go"] = helper, "package main\n\nimport \"testing\"\n\nfunc TestHelper(t *testing.T) {}\n"

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -26,7 +28,9 @@ type oldProgram struct {
 	target   *goFile           // the new main program as the scaffold has it
 	imports  map[string]string // paths by local name
 	schemes  []string          // calls that add types of other projects to the scheme
-	setup    string            // statements that set controllers up
+	setup    string            // statements that set controllers up, and others that take the manager
+	wired    bool              // controllers are among these
+	unwired  bool              // lines that set controllers up are left
 	election string            // name of the lease, as Go text; empty for the scaffold's
 	rules    []string          // markers of rules
 	taken    map[int]bool      // lines that were carried over
@@ -150,7 +154,11 @@ func (p *oldProgram) leaveLines() {
 	for line := range strings.Lines(string(p.file.Src)) {
 		n++
 		text := strings.TrimSpace(line)
-		if n <= imports || p.taken[n] || text == "" || isMainLine(text) {
+		if n <= imports || p.taken[n] {
+			continue
+		}
+		p.unwired = p.unwired || strings.Contains(text, "SetupWithManager(") || strings.Contains(text, "AddToManager(")
+		if text == "" || isMainLine(text) {
 			continue
 		}
 		if from > 0 && n > to+between+1 {
@@ -181,11 +189,15 @@ func (p *oldProgram) leave(from, to int) {
 // the function that operator-sdk v0.x had for all of a package, or of another function of
 // the project that takes the manager.
 func (p *oldProgram) setupCall(s ast.Stmt) *ast.CallExpr {
-	if check, ok := s.(*ast.IfStmt); ok && check.Init != nil && check.Else == nil {
+	check, _ := s.(*ast.IfStmt)
+	if check != nil {
 		s = check.Init
 	}
 	a, ok := s.(*ast.AssignStmt)
 	if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+		return nil
+	}
+	if check != nil && (check.Else != nil || squeeze(p.file.Text(check.Cond)) != p.file.Text(a.Lhs[0])+"!=nil" || !exits(check.Body)) {
 		return nil
 	}
 	call, ok := a.Rhs[0].(*ast.CallExpr)
@@ -198,6 +210,36 @@ func (p *oldProgram) setupCall(s ast.Stmt) *ast.CallExpr {
 		return call
 	}
 	return nil
+}
+
+// The functions of packages for logs, and of fmt and os, that report and that end the
+// program.
+var (
+	reports = lazy.Delayed(`^(?:Error|Info|Warn|Warning|Print|Fprint|print)(?:f|ln|w)?$`)
+	ends    = lazy.Delayed(`^(?:Exit|Fatal|Panic|panic)(?:f|ln|w)?$`)
+)
+
+// exits says whether a block reports an error and ends the program, or returns, and
+// does nothing else.
+func exits(b *ast.BlockStmt) (last bool) {
+	for _, s := range b.List {
+		if _, last = s.(*ast.ReturnStmt); last {
+			continue
+		}
+		e, _ := s.(*ast.ExprStmt)
+		if e == nil {
+			return false
+		}
+		call, _ := e.X.(*ast.CallExpr)
+		if call == nil {
+			return false
+		}
+		last = ends.MatchString(callee(call))
+		if !last && !reports.MatchString(callee(call)) {
+			return false
+		}
+	}
+	return last
 }
 
 // reconcilerOf is the expression that makes the reconciler of a call of
@@ -237,6 +279,7 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	if e == nil || !p.portableReconciler(e) {
 		return false
 	}
+	p.wired = true
 	p.take(e) // a variable's, maybe
 	made, name := p.file.Text(e), ""
 	if lit := goedit.Literal(e); lit == nil {
@@ -268,8 +311,12 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 
 // wireAll takes over a call that sets up all that a package has.
 func (p *oldProgram) wireAll(call *ast.CallExpr) bool {
+	todo := "takes the manager: call it here"
+	if callee(call) == "AddToManager" {
+		p.wired, todo = true, "sets controllers up: do that here"
+	}
 	if !p.portable(call) {
-		p.setup += p.marked(call, "sets controllers up: do that here")
+		p.setup += p.marked(call, "%s", todo)
 		return true
 	}
 	p.use(call)
