@@ -154,11 +154,9 @@ func (p *oldProgram) leaveLines() {
 	for line := range strings.Lines(string(p.file.Src)) {
 		n++
 		text := strings.TrimSpace(line)
-		if n <= imports || p.taken[n] {
-			continue
-		}
-		p.unwired = p.unwired || strings.Contains(text, "SetupWithManager(") || strings.Contains(text, "AddToManager(")
-		if text == "" || isMainLine(text) {
+		open := n > imports && !p.taken[n]
+		p.unwired = p.unwired || open && (strings.Contains(text, "SetupWithManager(") || strings.Contains(text, "AddToManager("))
+		if !open || text == "" || isMainLine(text) {
 			continue
 		}
 		if from > 0 && n > to+between+1 {
@@ -197,7 +195,7 @@ func (p *oldProgram) setupCall(s ast.Stmt) *ast.CallExpr {
 	if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
 		return nil
 	}
-	if check != nil && (check.Else != nil || squeeze(p.file.Text(check.Cond)) != p.file.Text(a.Lhs[0])+"!=nil" || !exits(check.Body)) {
+	if check != nil && (check.Else != nil || squeeze(p.file.Text(check.Cond)) != p.file.Text(a.Lhs[0])+"!=nil" || !p.exits(check.Body)) {
 		return nil
 	}
 	call, ok := a.Rhs[0].(*ast.CallExpr)
@@ -212,30 +210,19 @@ func (p *oldProgram) setupCall(s ast.Stmt) *ast.CallExpr {
 	return nil
 }
 
-// The functions of packages for logs, and of fmt and os, that report and that end the
-// program.
+// The statements that report, by functions of packages for logs and of fmt, and those
+// that end the program or return.
 var (
-	reports = lazy.Delayed(`^(?:Error|Info|Warn|Warning|Print|Fprint|print)(?:f|ln|w)?$`)
-	ends    = lazy.Delayed(`^(?:Exit|Fatal|Panic|panic)(?:f|ln|w)?$`)
+	reports = lazy.Delayed(`^(?:\w+(?:\([^()]*\))?\.)*(?:Error|Info|Warn|Warning|Print|Fprint|print)(?:f|ln|w)?\(`)
+	ends    = lazy.Delayed(`^(?:return\b|(?:\w+(?:\([^()]*\))?\.)*(?:Exit|Fatal|Panic|panic)(?:f|ln|w)?\()`)
 )
 
 // exits says whether a block reports an error and ends the program, or returns, and
 // does nothing else.
-func exits(b *ast.BlockStmt) (last bool) {
+func (p *oldProgram) exits(b *ast.BlockStmt) (last bool) {
 	for _, s := range b.List {
-		if _, last = s.(*ast.ReturnStmt); last {
-			continue
-		}
-		e, _ := s.(*ast.ExprStmt)
-		if e == nil {
-			return false
-		}
-		call, _ := e.X.(*ast.CallExpr)
-		if call == nil {
-			return false
-		}
-		last = ends.MatchString(callee(call))
-		if !last && !reports.MatchString(callee(call)) {
+		text := p.file.Text(s)
+		if last = ends.MatchString(text); !last && !reports.MatchString(text) {
 			return false
 		}
 	}

@@ -354,11 +354,10 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 
 // recheck is the command that finds what is left of the problems.
 func recheck(p *migrate.Plan) string {
-	const compile = "go vet ./..."
 	if slices.ContainsFunc(p.Problems, func(c migrate.Problem) bool { return c.File == cli.DeployDir }) {
-		return compile + " && mysdk build-installer"
+		return "go vet ./... && mysdk build-installer"
 	}
-	return compile
+	return "go vet ./..."
 }
 
 // reportMigration prints the plan, or what became of it, in a format for
