@@ -193,13 +193,13 @@ func (r *run) checkLimit() error {
 	data, err := r.Host.Files.ReadFile(r.plan.binary)
 	never := err == nil && !bytes.Contains(data, []byte("WATCH_NAMESPACE"))
 	before := r.everywhere.Swap(never)
-	text := "the operator never reads WATCH_NAMESPACE, which is to limit it to " + strings.Join(r.WatchNamespaces, ", ")
-	help := fmt.Sprintf("read it in %s, and set Cache.DefaultNamespaces of the manager's options to the namespaces in it", r.plan.mainPkg)
+	text := "the operator never reads WATCH_NAMESPACE, and so is not limited to " + strings.Join(r.WatchNamespaces, ", ")
+	help := fmt.Sprintf("read the variable in %s, and set Cache.DefaultNamespaces of the manager's options to the namespaces in it", r.plan.mainPkg)
 	switch {
 	case never && !r.embedded:
 		return clierr.Failedf(help+"; or watch all namespaces with --watch-namespace=", "%s", text)
 	case never && !before:
-		r.screen.warn("%s; %s", text, help)
+		r.screen.warn("%s: %s", text, help)
 	}
 	return nil
 }

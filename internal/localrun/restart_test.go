@@ -360,7 +360,7 @@ func TestNamespacesNotRead(t *testing.T) {
 	w.reads = ""
 	w.write(t, "demo/b.yaml", strings.Replace(sample, "sample", "other, namespace: elsewhere", 1))
 	r := startReloading(t, w, Options{Apply: []string{"demo"}, WatchNamespaces: []string{"default"}})
-	r.sees("warning: the operator never reads WATCH_NAMESPACE, which is to limit it to default; read it in ./cmd")
+	r.sees("warning: the operator never reads WATCH_NAMESPACE, and so is not limited to default: read the variable in ./cmd")
 	r.sees("Memcached elsewhere/other created\n")
 	r.end()
 	if strings.Contains(w.err.String(), "does not watch") {
