@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -190,8 +192,8 @@ func (r *run) checkLimit() error {
 	if len(r.WatchNamespaces) == 0 {
 		return nil
 	}
-	data, err := r.Host.Files.ReadFile(r.plan.binary)
-	never := err == nil && !bytes.Contains(data, []byte("WATCH_NAMESPACE"))
+	reads, err := contains(r.plan.binary, []byte("WATCH_NAMESPACE"))
+	never := err == nil && !reads
 	before := r.everywhere.Swap(never)
 	text := "the operator never reads WATCH_NAMESPACE, and so is not limited to " + strings.Join(r.WatchNamespaces, ", ")
 	help := fmt.Sprintf("read the variable in %s, and set Cache.DefaultNamespaces of the manager's options to the namespaces in it", r.plan.mainPkg)
@@ -202,6 +204,31 @@ func (r *run) checkLimit() error {
 		r.screen.warn("%s: %s", text, help)
 	}
 	return nil
+}
+
+// contains reports whether a file has a text. It reads in parts: operators have tens of
+// megabytes, and each start and reload of one asks.
+func contains(name string, text []byte) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	buf, kept := make([]byte, 1<<20), 0
+	for {
+		n, err := f.Read(buf[kept:])
+		have := buf[:kept+n]
+		if bytes.Contains(have, text) {
+			return true, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		kept = copy(buf, have[max(0, len(have)-len(text)+1):]) // the text may begin there
+	}
 }
 
 // unwatchedEvery is how often objects are looked for that the operator does not

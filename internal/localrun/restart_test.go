@@ -1,6 +1,7 @@
 package localrun
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -374,6 +375,28 @@ func TestNamespacesNotRead(t *testing.T) {
 	}
 	if w.happened("run operator") {
 		t.Errorf("events: %q", w.events)
+	}
+}
+
+// TestContains: a text is found wherever it is in a file, also across the parts that are
+// read at once.
+func TestContains(t *testing.T) {
+	const part = 1 << 20
+	for at, want := range map[int]bool{0: true, part - 2: true, part: true, 2*part - 1: true, -1: false} {
+		data := bytes.Repeat([]byte("x"), 2*part+9)
+		if want {
+			copy(data[at:], "TEXT")
+		}
+		name := filepath.Join(t.TempDir(), "operator")
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := contains(name, []byte("TEXT")); got != want || err != nil {
+			t.Errorf("at %d: %v, %v", at, got, err)
+		}
+	}
+	if _, err := contains(filepath.Join(t.TempDir(), "none"), []byte("TEXT")); err == nil {
+		t.Error("no error for a file that is not there")
 	}
 }
 
