@@ -194,7 +194,8 @@ func testForce(t *testing.T, c *Client) {
 	checkError(t, err, []string{"CustomResourceDefinition forces.force.example.com is not gone after 4s", "Force default/a has finalizers force.example.com/f"})
 	// Begun by the attempt before, as after an interrupted uninstall.
 	results, err := Uninstall(t.Context(), c, []*unstructured.Unstructured{plain}, yes, DeleteOptions{Force: true})
-	if err != nil || len(results) != 1 || results[0].Action != Deleted {
+	// Without the finalizer the CRD may be gone before it is asked to go again.
+	if err != nil || len(results) != 1 || results[0].Action != Deleted && results[0].Action != Absent {
 		t.Errorf("with force: %v, %v", results, err)
 	}
 }
